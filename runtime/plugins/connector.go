@@ -1,0 +1,79 @@
+package plugins
+
+import (
+	"sallyport/internal/coded"
+	"sallyport/runtime/permissions"
+)
+
+// ID names one connector: PLUGIN/SERVER.
+type ID struct{ Plugin, Server string }
+
+// String returns PLUGIN/SERVER.
+func (id ID) String() string { return id.Plugin + "/" + id.Server }
+
+// Transport is how a connector is reached.
+type Transport string
+
+// The transports of Agent Plugins 1.0.0 §7.2.1.
+const (
+	Stdio          Transport = "stdio"
+	StreamableHTTP Transport = "streamable-http"
+	SSE            Transport = "sse"
+)
+
+// Connector is one MCP server that Sallyport could start or dial, as declared:
+// nothing is expanded, looked up or resolved yet.
+type Connector struct {
+	ID      ID
+	Title   string // plugin description, for people
+	Version string
+	Format  string // "agent-plugins-1.0.0"
+	// Source is which folder the plugin came from, with the user's home written
+	// as ~ ("~/.agents/plugins/demo", "bundled/demo"). It is part of the identity.
+	Source string
+	// Root is the absolute, resolved plugin root; "" for a connector without a bundle.
+	Root      string
+	Transport Transport
+	Launch    Launch
+	// Requested is what the package asks for (extensions["app.sallyport"]).
+	Requested permissions.Set
+	Options   Options
+	// Invalid says why this connector can never be approved as it is; nil otherwise.
+	Invalid *coded.Error
+}
+
+// Launch is exactly what would run or be dialled, as declared.
+type Launch struct {
+	Command string   // stdio: a bare name or ./path
+	Args    []string // in order
+	Cwd     string   // as declared; "" is the plugin root
+	Env     []Value  // sorted by name
+	Inherit []string // names or the group "network" (spec/child-environment.md 4)
+	URL     string   // streamable-http, sse
+	Headers []Value  // sorted by lower-case name
+}
+
+// Value is a declared environment entry or header.
+type Value struct {
+	Name, Value string
+	// FromOperator is true for the operator's own overlay, where references
+	// (spec/child-environment.md 5) are allowed; a package's text stays literal
+	// but for the two placeholders of its specification.
+	FromOperator bool
+}
+
+// Options loosen a default for one connector and are part of the identity.
+type Options struct {
+	MaxFrame    int64  // bytes; 0 is the default of spec/stdio-framing.md 2
+	StdoutNoise string // "" or "skip" (spec/stdio-framing.md 8)
+	Budget      Budget
+}
+
+// Budget limits a child process; zero fields are unlimited
+// (spec/child-environment.md 7).
+type Budget struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	CPUSeconds  int64 `json:"cpuSeconds,omitempty"`
+	OpenFiles   int64 `json:"openFiles,omitempty"`
+	Processes   int64 `json:"processes,omitempty"`
+}
