@@ -1,0 +1,180 @@
+package approvals
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Change is one difference between an approved identity and the one now.
+type Change struct {
+	Code  string `json:"code"`  // reason code of spec/approval.md 2.1
+	Field string `json:"field"` // "version", "args", "env.NAME"
+	Old   string `json:"old"`   // for people; "" where there was nothing
+	New   string `json:"new"`
+}
+
+// Changes returns every difference between two identities in the order of the
+// table of spec/approval.md 2.1, so that the first one's code is the reason. It
+// is empty exactly when the identities are equal.
+func Changes(old, now Fields) []Change {
+	old, now = old.normal(), now.normal()
+	var out []Change
+	one := func(code, field string, a, b any, show func(any) string) {
+		if !reflect.DeepEqual(a, b) {
+			out = append(out, Change{code, field, show(a), show(b)})
+		}
+	}
+	one("binding-changed", "plugin", old.Plugin, now.Plugin, showString)
+	one("binding-changed", "binding", old.Binding, now.Binding, showString)
+	one("binding-changed", "source", old.Source, now.Source, showString)
+	one("version-changed", "version", old.Version, now.Version, showString)
+	one("artifact-changed", "artifact", old.Artifact, now.Artifact, showString)
+	one("transport-changed", "transport", old.Transport, now.Transport, showString)
+	out = append(out, textChange("command-changed", "command", old.Command, now.Command)...)
+	one("executable-changed", "executable", old.Executable, now.Executable, showProgram)
+	out = append(out, inputChanges(old.Inputs, now.Inputs)...)
+	out = append(out, argChanges(old.Args, now.Args)...)
+	out = append(out, textChange("cwd-changed", "cwd", old.Cwd, now.Cwd)...)
+	out = append(out, entryChanges("env-changed", "env.", old.Env, now.Env)...)
+	one("env-changed", "inherit", old.Inherit, now.Inherit, showList)
+	out = append(out, textChange("endpoint-changed", "url", old.URL, now.URL)...)
+	out = append(out, entryChanges("headers-changed", "headers.", old.Headers, now.Headers)...)
+	one("permissions-changed", "permissions.tools", old.Permitted.Tools, now.Permitted.Tools, showList)
+	one("permissions-changed", "permissions.net", old.Permitted.Net, now.Permitted.Net, showList)
+	one("permissions-changed", "permissions.secrets", old.Permitted.Secrets, now.Permitted.Secrets, showList)
+	one("permissions-changed", "permissions.fs", old.Permitted.FS, now.Permitted.FS, showList)
+	one("options-changed", "options", old.Options, now.Options, showOptions)
+	return out
+}
+
+// textChange compares what runs, the expanded text, and also the declared one: a
+// placeholder and its present value are not the same promise.
+func textChange(code, field string, old, now Text) []Change {
+	if old == now {
+		return nil
+	}
+	if old.Expanded == now.Expanded {
+		return []Change{{code, field, old.Declared, now.Declared}}
+	}
+	return []Change{{code, field, old.Expanded, now.Expanded}}
+}
+
+func argChanges(old, now []Text) []Change {
+	if reflect.DeepEqual(old, now) {
+		return nil
+	}
+	a, b := showArgs(old, expanded), showArgs(now, expanded)
+	if a == b {
+		a, b = showArgs(old, declared), showArgs(now, declared)
+	}
+	return []Change{{"args-changed", "args", a, b}}
+}
+
+func expanded(t Text) string { return t.Expanded }
+func declared(t Text) string { return t.Declared }
+
+// showArgs writes one argument a line, quoted where a line would not tell.
+func showArgs(args []Text, of func(Text) string) string {
+	lines := make([]string, len(args))
+	for i, arg := range args {
+		lines[i] = Visible(of(arg))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func inputChanges(old, now []Input) []Change {
+	type key struct{ at, path string }
+	return keyedChanges(old, now, "input-changed",
+		func(i Input) (key, string) { return key{i.At, i.Path}, "inputs." + i.At },
+		func(i Input) string { return i.Path + " sha256:" + i.SHA256 })
+}
+
+func entryChanges(code, prefix string, old, now []Entry) []Change {
+	return keyedChanges(old, now, code,
+		func(e Entry) (string, string) { return e.Name, prefix + e.Name },
+		func(e Entry) string {
+			if e.Operator {
+				return e.Value + " (yours)"
+			}
+			return e.Value
+		})
+}
+
+// keyedChanges reports entries removed, changed and added, in the order old then
+// new. Two lists that hold the same entries in another order are a change of the
+// order, reported as one.
+func keyedChanges[T comparable, K comparable](old, now []T, code string, key func(T) (K, string), show func(T) string) []Change {
+	if reflect.DeepEqual(old, now) {
+		return nil
+	}
+	later := map[K]T{}
+	for _, entry := range now {
+		k, _ := key(entry)
+		later[k] = entry
+	}
+	var out []Change
+	seen := map[K]bool{}
+	for _, entry := range old {
+		k, field := key(entry)
+		seen[k] = true
+		other, ok := later[k]
+		switch {
+		case !ok:
+			out = append(out, Change{code, field, show(entry), ""})
+		case other != entry:
+			out = append(out, Change{code, field, show(entry), show(other)})
+		}
+	}
+	for _, entry := range now {
+		if k, field := key(entry); !seen[k] {
+			out = append(out, Change{code, field, "", show(entry)})
+		}
+	}
+	if out == nil {
+		out = append(out, Change{code, "order", "", ""})
+	}
+	return out
+}
+
+func showString(v any) string { return v.(string) }
+
+func showList(v any) string { return strings.Join(v.([]string), "\n") }
+
+func showProgram(v any) string {
+	p := v.(*Program)
+	if p == nil {
+		return ""
+	}
+	return p.String()
+}
+
+// String shows the path found, the real path where it differs, the hash or why
+// there is none, and the interpreters.
+func (p Program) String() string {
+	text := p.Found
+	if p.Real != p.Found {
+		text += " → " + p.Real
+	}
+	switch {
+	case p.SHA256 != "":
+		text += " sha256:" + p.SHA256
+	case p.InBundle:
+		text += " (in the bundle)"
+	case p.Protected:
+		text += " (writable by an administrator only)"
+	}
+	if p.Shim != "" {
+		text += " (" + p.Shim + " shim)"
+	}
+	for _, inner := range p.Interpreters {
+		text += "\nrun by " + inner.String()
+	}
+	return text
+}
+
+func showOptions(v any) string {
+	o := v.(Options)
+	return fmt.Sprintf("maxFrame %s, stdoutNoise %q, memoryBytes %s, cpuSeconds %s, openFiles %s, processes %s",
+		o.MaxFrame, o.StdoutNoise, o.MemoryBytes, o.CPUSeconds, o.OpenFiles, o.Processes)
+}
