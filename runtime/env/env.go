@@ -1,13 +1,17 @@
 // Package env builds the exact environment, arguments and working folder that a
-// plugin's process starts with.
+// plugin's process starts with, and finds the executable.
 //
 // The one idea: nothing of the parent's environment reaches a child unless
 // spec/child-environment.md lists it or the operator approved it by name.
 //
-// It starts nothing and knows no approvals. approvals and process import it.
+// It starts nothing but the user's login shell, once, to learn PATH (UserPath),
+// and it knows no approvals. approvals and process import it.
 package env
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Parent is the environment of Sallyport's own process, taken once and handed
 // in, so that tests inject another one.
@@ -15,6 +19,40 @@ type Parent struct {
 	System string            // runtime.GOOS of the rules to use
 	Vars   map[string]string // names as given
 }
+
+// ParentOf reads a Parent from the form that os.Environ gives. The later of two
+// equal names wins; Windows' hidden "=C:" entries are dropped.
+func ParentOf(system string, environ []string) Parent {
+	vars := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			vars[name] = value
+		}
+	}
+	return Parent{System: system, Vars: vars}
+}
+
+// Lookup returns the variable as the parent's system would find it: without
+// case on Windows.
+func (p Parent) Lookup(name string) (string, bool) {
+	_, value, ok := p.find(name)
+	return value, ok
+}
+
+// find also returns the name as the parent spells it.
+func (p Parent) find(name string) (spelled, value string, ok bool) {
+	if value, ok = p.Vars[name]; ok || !p.windows() {
+		return name, value, ok
+	}
+	for other, value := range p.Vars {
+		if strings.EqualFold(other, name) {
+			return other, value, true
+		}
+	}
+	return "", "", false
+}
+
+func (p Parent) windows() bool { return p.System == "windows" }
 
 // Declared is one entry that a connector declares.
 type Declared struct {
@@ -31,7 +69,7 @@ type Request struct {
 	Declared []Declared
 	Inherit  []string
 	Secrets  []string // names that permissions.secrets lists
-	Root     string   // PLUGIN_ROOT
+	Root     string   // PLUGIN_ROOT; "" without a bundle
 	Data     string   // PLUGIN_DATA
 	Claude   bool     // also CLAUDE_PLUGIN_ROOT and CLAUDE_PLUGIN_DATA
 }
@@ -42,17 +80,32 @@ type Plan struct {
 	Root   string
 	Data   string
 	parent Parent
+	scope  scope
 }
+
+// The sources of a Var.
+const (
+	FromParent    = "parent"    // spec/child-environment.md 1
+	FromPath      = "path"      // the user's own PATH
+	FromSallyport = "sallyport" // spec/child-environment.md 2
+	FromDeclared  = "declared"  // a literal of the package
+	FromOperator  = "operator"  // a literal of the operator's overlay
+	FromInherited = "inherited" // approved by name, spec/child-environment.md 4
+	FromReference = "reference" // spec/child-environment.md 5
+)
 
 // Var is one variable of a Plan.
 type Var struct {
 	Name string
-	// Source says where the value comes from: "parent", "path", "sallyport",
-	// "declared", "operator", "inherited", "reference".
+	// Source says where the value comes from, one of the From constants.
 	Source string
-	// Reference is what a "reference" refers to ("secret:NAME", "env:NAME").
+	// Reference is what a "reference" refers to ("secret:NAME", "env:NAME"), in
+	// order and joined with ", " when there are several.
 	Reference string
-	value     string
+	// Text is what the connector declared, placeholders and references symbolic;
+	// "" for everything that it did not declare.
+	Text  string
+	value template
 }
 
 // Secrets gives the values of secret: references at the moment of start.
@@ -65,7 +118,7 @@ type Executable struct {
 	Command string // as declared
 	Found   string // the path that runs
 	Real    string // after resolving links
-	SHA256  string // of Real; "" when InBundle or Protected
+	SHA256  string // of Real, lower-case hex; "" when InBundle or Protected
 	// InBundle: the artifact digest already covers it.
 	InBundle bool
 	// Protected: Sallyport's user can write neither the file nor any folder above.

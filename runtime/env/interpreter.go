@@ -1,0 +1,101 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"sallyport/internal/coded"
+)
+
+// interpreterLine returns what stands after #! in the first line, or "".
+func interpreterLine(head []byte) string {
+	text, ok := strings.CutPrefix(string(head), "#!")
+	if !ok {
+		return ""
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.Trim(line, " \t\r")
+}
+
+// interpreters follows a #! line: the named program, what /usr/bin/env then
+// finds in PATH, and their own #! lines. Windows does not know #!.
+func (f *finder) interpreters(ctx context.Context, x Executable, line string, depth int) ([]Executable, error) {
+	if line == "" || runtime.GOOS == "windows" {
+		return nil, nil
+	}
+	if depth == interpreterDepth {
+		return nil, coded.New("interpreter-depth", fmt.Sprintf("the #! lines of %q lead from script to script too often", f.Shown(x.Command)))
+	}
+	program, argument, _ := strings.Cut(line, " ")
+	program, extra, tabbed := strings.Cut(program, "\t")
+	if tabbed {
+		argument = extra + " " + argument
+	}
+	if !filepath.IsAbs(program) {
+		return nil, coded.New("interpreter-unknown", fmt.Sprintf("the #! line of %q names %q, which is not an absolute path", f.Shown(x.Command), program))
+	}
+	names := []string{program}
+	if filepath.Base(program) == "env" {
+		name, err := envTarget(strings.Trim(argument, " \t"))
+		if err != nil {
+			return nil, coded.New("interpreter-unknown", fmt.Sprintf("the #! line of %q %s", f.Shown(x.Command), err))
+		}
+		names = append(names, name)
+	}
+	return f.chain(ctx, names, depth)
+}
+
+// chain describes each program and, flattened behind it, its own interpreters.
+func (f *finder) chain(ctx context.Context, names []string, depth int) ([]Executable, error) {
+	var chain []Executable
+	for _, name := range names {
+		found, err := f.locate(name)
+		if err != nil {
+			return nil, err
+		}
+		x, err := f.describe(ctx, name, found, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		inner := x.Interpreters
+		x.Interpreters = nil
+		chain = append(append(chain, x), inner...)
+	}
+	return chain, nil
+}
+
+// envTarget reads the one argument that the kernel hands to env: a name, or
+// with -S a whole command line. What it does not understand it refuses, because
+// the program that runs would not be known.
+func envTarget(argument string) (string, error) {
+	rest, split := strings.CutPrefix(argument, "-S")
+	if !split {
+		rest, split = strings.CutPrefix(argument, "--split-string=")
+	}
+	if !split {
+		if argument == "" || strings.HasPrefix(argument, "-") || strings.Contains(argument, "=") {
+			return "", fmt.Errorf("gives env an argument that is not the name of a program")
+		}
+		return argument, nil
+	}
+	if strings.ContainsAny(rest, "\\\"'$#") {
+		return "", fmt.Errorf("quotes or expands in env -S")
+	}
+	for _, word := range strings.Fields(rest) {
+		switch {
+		case word == "-i" || word == "-" || strings.Contains(word, "="):
+			// A PATH=… here would change where env looks.
+			if strings.HasPrefix(word, "PATH=") {
+				return "", fmt.Errorf("changes PATH")
+			}
+		case strings.HasPrefix(word, "-"):
+			return "", fmt.Errorf("gives env an option that is not known")
+		default:
+			return word, nil
+		}
+	}
+	return "", fmt.Errorf("names no program")
+}
