@@ -1,0 +1,86 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sallyport/internal/coded"
+)
+
+// The codes of a ProtocolError (spec/stdio-framing.md 2, 4, 5, 6 and 10).
+const (
+	FrameTooLarge   = "frame-too-large"
+	InvalidUTF8     = "invalid-utf8"
+	MalformedJSON   = "malformed-json"
+	InvalidMessage  = "invalid-message"
+	TransportClosed = "transport-closed"
+	WriteFailed     = "write-failed"
+	WriteStalled    = "write-stalled"
+	Closed          = "closed"
+)
+
+// ProtocolError is the reason why a connection ended. The first one settles the
+// connection; every call that was pending and every later one fails with the
+// same value (spec/stdio-framing.md 6).
+type ProtocolError struct {
+	// Code is one of the constants above.
+	Code string
+	// Sentence says what happened, without a byte of what the server wrote.
+	Sentence string
+	// Limit is the bound that was hit, in bytes; 0 where none was.
+	Limit int64
+	// Size is the number of bytes seen of the frame at fault; 0 where none was.
+	Size int64
+	// Exit is how the process ended ("exit status 7"); "" while it is not known.
+	Exit string
+	// Stderr is the tail of what the server wrote there: untrusted text.
+	Stderr []string
+	// cause never is or wraps io.EOF: the SDK hides a failure that does.
+	cause error
+}
+
+// newProtocolError keeps cause unless it is an end of file in any dress.
+func newProtocolError(code, sentence string, cause error) *ProtocolError {
+	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
+		cause = nil
+	}
+	return &ProtocolError{Code: code, Sentence: sentence, cause: cause}
+}
+
+// Error returns the sentence with the limit, the size and the exit status that
+// are known.
+func (e *ProtocolError) Error() string {
+	var text strings.Builder
+	text.WriteString(e.Sentence)
+	if e.Size > 0 && e.Limit > 0 {
+		fmt.Fprintf(&text, " (%d bytes, the limit is %d)", e.Size, e.Limit)
+	} else if e.Size > 0 {
+		fmt.Fprintf(&text, " (%d bytes)", e.Size)
+	}
+	if e.Exit != "" {
+		fmt.Fprintf(&text, " (%s)", e.Exit)
+	}
+	return text.String()
+}
+
+// Unwrap returns the reason given by whoever closed the connection, or the
+// system's error behind a failed read or write.
+func (e *ProtocolError) Unwrap() error { return e.cause }
+
+// As makes the error one with a stable code for every way out. A refusal that
+// closed the connection (a grant that ended) keeps its own code.
+func (e *ProtocolError) As(target any) bool {
+	out, ok := target.(**coded.Error)
+	if !ok {
+		return false
+	}
+	var reason *coded.Error
+	if e.cause != nil && errors.As(e.cause, &reason) {
+		*out = reason
+		return true
+	}
+	*out = &coded.Error{Code: e.Code, Sentence: e.Error(), Err: e.cause}
+	return true
+}
