@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -39,7 +40,10 @@ func (f *finder) interpreters(ctx context.Context, x Executable, line string, de
 	}
 	names := []string{program}
 	if filepath.Base(program) == "env" {
-		name, err := envTarget(strings.Trim(argument, " \t"))
+		name, err := envTarget(runtime.GOOS, strings.Trim(argument, " \t"))
+		if err == nil && !filepath.IsAbs(name) && strings.Contains(name, "/") {
+			err = errors.New("names a program by a relative path")
+		}
 		if err != nil {
 			return nil, coded.New("interpreter-unknown", fmt.Sprintf("the #! line of %q %s", f.Shown(x.Command), err))
 		}
@@ -70,32 +74,36 @@ func (f *finder) chain(ctx context.Context, names []string, depth int) ([]Execut
 // envTarget reads the one argument that the kernel hands to env: a name, or
 // with -S a whole command line. What it does not understand it refuses, because
 // the program that runs would not be known.
-func envTarget(argument string) (string, error) {
+func envTarget(system, argument string) (string, error) {
+	if system == "darwin" {
+		// Its kernel splits the line at spaces; the first word is the name.
+		if word, _, more := strings.Cut(argument, " "); more && !strings.HasPrefix(word, "-") {
+			argument = word
+		}
+	}
 	rest, split := strings.CutPrefix(argument, "-S")
 	if !split {
 		rest, split = strings.CutPrefix(argument, "--split-string=")
 	}
 	if !split {
 		if argument == "" || strings.HasPrefix(argument, "-") || strings.Contains(argument, "=") {
-			return "", fmt.Errorf("gives env an argument that is not the name of a program")
+			return "", errors.New("gives env an argument that is not the name of a program")
 		}
 		return argument, nil
 	}
 	if strings.ContainsAny(rest, "\\\"'$#") {
-		return "", fmt.Errorf("quotes or expands in env -S")
+		return "", errors.New("quotes or expands in env -S")
 	}
 	for _, word := range strings.Fields(rest) {
 		switch {
-		case word == "-i" || word == "-" || strings.Contains(word, "="):
-			// A PATH=… here would change where env looks.
-			if strings.HasPrefix(word, "PATH=") {
-				return "", fmt.Errorf("changes PATH")
-			}
+		case strings.HasPrefix(word, "PATH="):
+			return "", errors.New("changes where env looks")
 		case strings.HasPrefix(word, "-"):
-			return "", fmt.Errorf("gives env an option that is not known")
+			return "", errors.New("gives env an option")
+		case strings.Contains(word, "="):
 		default:
 			return word, nil
 		}
 	}
-	return "", fmt.Errorf("names no program")
+	return "", errors.New("names no program")
 }
