@@ -1,0 +1,95 @@
+package plugins
+
+import (
+	"fmt"
+	"strings"
+
+	"sallyport/internal/coded"
+)
+
+// AgentPlugins is the Format of a plugin that follows Agent Plugins 1.0.0.
+const AgentPlugins = "agent-plugins-1.0.0"
+
+// Plugin is one bundle as it lies on disk.
+type Plugin struct {
+	// Name is the manifest's name; for a rejected plugin the folder's name, which
+	// may be anything and is for display only.
+	Name        string
+	Version     string
+	Description string
+	Author      Author
+	Homepage    string
+	Repository  string
+	License     string
+	Keywords    []string
+	Format      string
+	// Source is the folder the plugin came from, with ~ for the user's home.
+	Source string
+	// Folder is the label of the folder that holds it, "" for Load.
+	Folder string
+	// Root is the absolute, resolved plugin root.
+	Root string
+	// Invalid says why nothing of the plugin can be used; nil otherwise. A plugin
+	// that only shares its name with an earlier one has the code "name-taken".
+	Invalid    *coded.Error
+	Problems   []Problem
+	Connectors []Connector // sorted by server name; empty for a rejected plugin
+	Skills     []Skill     // sorted by name
+}
+
+// Author is the manifest's author object.
+type Author struct{ Name, Email, URL string }
+
+// Skill is one Agent Skill. It is listed; nothing serves it.
+type Skill struct {
+	Name, Description string
+	Path              string // of SKILL.md, relative to the root
+}
+
+// Problem is something that a plugin does wrong. Problems that end a plugin or a
+// connector also stand in its Invalid.
+type Problem struct {
+	Code     string
+	Path     string // relative to the plugin root, or a folder's label
+	Line     int    // from 1; 0 when the problem has no place
+	Column   int    // in characters, from 1
+	Sentence string // without a full stop, without file contents
+}
+
+// String is the problem on one line, place first.
+func (p Problem) String() string {
+	where := p.Path
+	if p.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
+	}
+	return strings.TrimPrefix(where+": ", ": ") + p.Sentence + " [" + p.Code + "]"
+}
+
+// refusal is the problem as an error.
+func (p Problem) refusal() *coded.Error {
+	e := coded.New(p.Code, p.Sentence)
+	e.Path = p.Path
+	if p.Line > 0 {
+		e.Path = fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
+	}
+	return e
+}
+
+// Connector returns the plugin's connector with that id.
+func (p *Plugin) Connector(id ID) (Connector, bool) {
+	for _, c := range p.Connectors {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Connector{}, false
+}
+
+// ParseID reads PLUGIN/SERVER. A plugin's name has no slash, a server's may.
+func ParseID(text string) (ID, error) {
+	plugin, server, found := strings.Cut(text, "/")
+	if !found || server == "" || !isPluginName(plugin) {
+		return ID{}, coded.New("id-invalid", fmt.Sprintf("%q is not PLUGIN/SERVER", text))
+	}
+	return ID{Plugin: plugin, Server: server}, nil
+}

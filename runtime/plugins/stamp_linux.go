@@ -1,0 +1,15 @@
+package plugins
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// systemStamp returns the change time, the device and the inode.
+func systemStamp(info fs.FileInfo) (ctime int64, device, inode uint64) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, 0
+	}
+	return s.Ctim.Nano(), uint64(s.Dev), s.Ino
+}
