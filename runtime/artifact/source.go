@@ -28,6 +28,9 @@ type source interface {
 	statFile(f file) (identity, error)
 	closeFile(f file)
 	closeDir(dir handle)
+	// settle returns the time in nanoseconds before which an entry must have changed
+	// last for a stat cache to trust it; 0 trusts nothing. dir is open.
+	settle(dir handle) int64
 }
 
 // handle is an open directory, file an open file; each source uses one field.

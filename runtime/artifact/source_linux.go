@@ -221,6 +221,8 @@ func (*rawSource) closeFile(f file) { unix.RawSyscall(unix.SYS_CLOSE, uintptr(f.
 
 func (*rawSource) closeDir(dir handle) { unix.Close(dir.fd) }
 
+func (*rawSource) settle(dir handle) int64 { return settleAt(dir.fd) }
+
 func fstat(fd int) (identity, error) {
 	var st unix.Stat_t
 	if _, _, e := unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0); e != 0 {

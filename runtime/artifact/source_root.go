@@ -150,3 +150,12 @@ func (rootSource) statFile(f file) (identity, error) {
 
 func (rootSource) closeFile(f file)    { f.f.Close() }
 func (rootSource) closeDir(dir handle) { dir.root.Close() }
+
+func (rootSource) settle(dir handle) int64 {
+	d, err := dir.root.Open(".")
+	if err != nil {
+		return 0
+	}
+	defer d.Close()
+	return settleAt(int(d.Fd()))
+}

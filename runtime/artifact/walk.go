@@ -360,7 +360,7 @@ func (w *walk) readFile(n *node, e *entry, s *scratch) *coded.Error {
 	}
 	e.hashed = true
 	if w.reuse != nil {
-		e.trusted = w.reuse.settled(e.id)
+		e.trusted = w.reuse.settled(w, e.id)
 	}
 	return nil
 }

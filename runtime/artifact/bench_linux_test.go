@@ -1,0 +1,134 @@
+//go:build amd64 || arm64
+
+package artifact
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// listedDir is a directory whose entries are known beforehand.
+type listedDir struct {
+	path         string
+	names, files [][]byte // NUL-terminated
+}
+
+func listTree(b *testing.B, dir string) []listedDir {
+	b.Helper()
+	var all []listedDir
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		l := listedDir{path: path}
+		entries, err := os.ReadDir(path)
+		for _, e := range entries {
+			name := append([]byte(e.Name()), 0)
+			l.names = append(l.names, name)
+			if e.Type().IsRegular() {
+				l.files = append(l.files, name)
+			}
+		}
+		all = append(all, l)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return all
+}
+
+// onTwoThreads gives each directory, opened, to one of two goroutines.
+func onTwoThreads(dirs []listedDir, each func(fd int, d *listedDir, buf []byte) error) error {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, 2)
+	for worker := range errs {
+		group.Go(func() {
+			buf := make([]byte, 1<<20)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(dirs) {
+					return
+				}
+				fd, err := unix.Open(dirs[i].path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+				if err == nil {
+					err = each(fd, &dirs[i], buf)
+					unix.Close(fd)
+				}
+				if err != nil {
+					errs[worker] = err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAndHash is the floor: every file is opened, its size asked, read and
+// hashed by two threads that know all names beforehand, sort and keep nothing.
+func readAndHash(dirs []listedDir) error {
+	var sink atomic.Uint32
+	return onTwoThreads(dirs, func(dirfd int, d *listedDir, buf []byte) error {
+		var st unix.Stat_t
+		for _, name := range d.files {
+			fd, _, e := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(dirfd), uintptr(unsafe.Pointer(&name[0])), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+			if e != 0 {
+				return e
+			}
+			unix.RawSyscall(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&st)), 0)
+			n, _, e := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+			if e != 0 {
+				return e
+			}
+			if int64(n) != st.Size {
+				return fmt.Errorf("file larger than the buffer")
+			}
+			sum := sha256.Sum256(buf[:n])
+			sink.Store(uint32(sum[0]))
+			unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+		}
+		return nil
+	})
+}
+
+// lstatAll is the floor of a re-check: an lstat of every entry, names known.
+func lstatAll(dirs []listedDir) error {
+	return onTwoThreads(dirs, func(dirfd int, d *listedDir, _ []byte) error {
+		var st unix.Stat_t
+		for _, name := range d.names {
+			if _, _, e := unix.RawSyscall6(sysFstatat, uintptr(dirfd), uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0); e != 0 {
+				return e
+			}
+		}
+		return nil
+	})
+}
+
+// BenchmarkDigestAgainstFloor: the goal is 1.3 of the floor.
+func BenchmarkDigestAgainstFloor(b *testing.B) {
+	dir := benchTree(b)
+	dirs := listTree(b, dir)
+	race(b, contender{"floor", func() error { return readAndHash(dirs) }}, fullDigest(dir),
+		contender{"portable", func() error {
+			_, err := Of(context.Background(), dir, Options{portable: true})
+			return err
+		}})
+}
