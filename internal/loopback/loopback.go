@@ -139,7 +139,7 @@ func bindKept(saved int) (net.Listener, error) {
 		}
 	}
 	for range choices {
-		port := lowestChoice + rand.IntN(highestChoice-lowestChoice)
+		port := lowestChoice + rand.IntN(highestChoice-lowestChoice) //nolint:gosec // a port is no secret
 		if port == saved || twinTaken(port) {
 			continue
 		}

@@ -65,7 +65,9 @@ func Dial(ctx context.Context, port int, key []byte) (net.Conn, Reply, error) {
 			Next: "start Sallyport", Err: err,
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() {
+		_ = conn.SetDeadline(time.Unix(1, 0)) // in the past: what waits ends
+	})
 	reply, err := ask(conn, address, port, key)
 	if !stop() && err == nil {
 		err = ctx.Err()

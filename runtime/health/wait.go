@@ -15,6 +15,7 @@ import (
 // (spec/local-api.md 5); 2 is usage and no outcome.
 type Outcome int
 
+// The outcomes.
 const (
 	Healthy      Outcome = 0
 	Unhealthy    Outcome = 1

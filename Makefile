@@ -1,0 +1,40 @@
+# Sallyport. "make help" lists what can be done here.
+
+GO      ?= go
+SHELL   := /bin/bash
+LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
+FUZZ    ?= 20s
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+.PHONY: run test check build bench fuzz help
+
+run: ## start the sidecar on a data folder of its own (.cache/run), with the example plugin
+	@scripts/setup run
+	@scripts/run
+
+test: ## run every test, with the race detector, after installing or naming what is missing
+	@scripts/setup test
+	@scripts/warm
+	$(GO) test -race -timeout 40m ./...
+
+check: ## what a change must pass: format, vet, lint, generated code, scripts, all tests
+	@scripts/setup check
+	@scripts/gofmt-check
+	$(LINT) run ./...
+	@scripts/generated-check
+	shellcheck $$(git grep -lE '^#!/bin/bash' -- scripts .ci)
+	@$(MAKE) --no-print-directory test
+
+build: ## build bin/sallyport for this system, without cgo
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ .
+
+bench: ## measure, and print ratios to the programs that others would use
+	@scripts/setup test
+	@scripts/bench
+
+fuzz: ## run every fuzz target for FUZZ=20s each
+	@scripts/fuzz $(FUZZ)
+
+help: ## list what can be done here
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
