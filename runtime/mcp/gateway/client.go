@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"sallyport/runtime/plugins"
+)
+
+// clientState is what the gateway keeps of one client across its sessions.
+type clientState struct {
+	name     string
+	view     atomic.Pointer[view]
+	inFlight atomic.Int64 // requests without a session
+	waiting  int          // parked works, under Gateway.mu
+
+	mu     sync.Mutex
+	owners map[string][]plugins.ID // resource URI → who lists it, learned with learnedAt
+	known  map[plugins.ID]bool     // whose resources are in owners whole
+	at     uint64                  // the revision that owners belongs to
+}
+
+// maxOwners bounds the URIs remembered for one client.
+const maxOwners = 50_000
+
+func (g *Gateway) state(client string) *clientState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := g.clients[client]
+	if state == nil {
+		state = &clientState{name: client}
+		g.clients[client] = state
+	}
+	return state
+}
+
+// look returns the client's view as it is now.
+func (g *Gateway) look(ctx context.Context, state *clientState) (*view, error) {
+	catalog, err := g.backend.Catalog(ctx, state.name)
+	if err != nil {
+		return nil, err
+	}
+	if v := state.view.Load(); v != nil && v.revision == catalog.Revision {
+		return v, nil
+	}
+	v := newView(state.name, catalog)
+	state.view.Store(v)
+	return v, nil
+}
+
+// learn notes who lists a resource.
+func (c *clientState) learn(v *view, id plugins.ID, uris []string, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owners == nil || c.at != v.revision || len(c.owners) > maxOwners {
+		c.owners, c.known, c.at = map[string][]plugins.ID{}, map[plugins.ID]bool{}, v.revision
+	}
+	for _, uri := range uris {
+		if !contains(c.owners[uri], id) {
+			c.owners[uri] = append(c.owners[uri], id)
+		}
+	}
+	c.known[id] = c.known[id] || whole
+}
+
+// ownersOf returns who lists a resource and whether everybody was asked.
+func (c *clientState) ownersOf(v *view, uri string, asked []*Exposed) (owners []plugins.ID, all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at != v.revision {
+		return nil, false
+	}
+	all = true
+	for _, connector := range asked {
+		all = all && c.known[connector.ID]
+	}
+	return c.owners[uri], all
+}
+
+// forget makes the next look for a resource ask the servers again.
+func (c *clientState) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owners, c.known = nil, nil
+	c.at = 0
+}
+
+func contains(ids []plugins.ID, id plugins.ID) bool {
+	for _, one := range ids {
+		if one == id {
+			return true
+		}
+	}
+	return false
+}

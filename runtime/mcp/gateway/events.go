@@ -1,0 +1,320 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"sallyport/runtime/plugins"
+)
+
+// sweepEvery is how often idle sessions are looked for.
+const sweepEvery = time.Minute
+
+// listMethods are the notifications for changed lists, by kind.
+var listMethods = [...]string{
+	ToolsChanged:     "notifications/tools/list_changed",
+	PromptsChanged:   "notifications/prompts/list_changed",
+	ResourcesChanged: "notifications/resources/list_changed",
+}
+
+// take is what the backend calls. An event that finds the queue full is dropped:
+// agents ask again before they use anything.
+func (g *Gateway) take(e Event) {
+	select {
+	case g.events <- e:
+	default:
+		g.log.Warn("event dropped", "kind", int(e.Kind), "connector", e.Connector.String())
+	}
+}
+
+// change is a list change that waits to be told.
+type change struct {
+	kind      EventKind
+	connector plugins.ID
+}
+
+// pump tells agents what happened. Changes of one list that come close together
+// are told once.
+func (g *Gateway) pump() {
+	defer g.running.Done()
+	pending := map[change]bool{}
+	settle := time.NewTimer(0)
+	<-settle.C
+	sweep := time.NewTicker(min(sweepEvery, g.limits.Idle))
+	defer sweep.Stop()
+	defer settle.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case now := <-sweep.C:
+			g.sweep(now)
+		case e := <-g.events:
+			switch e.Kind {
+			case LogMessage:
+				g.tellLog(e)
+			case ResourceUpdated:
+				g.tellUpdated(e)
+			default:
+				if len(pending) == 0 {
+					settle.Reset(g.limits.ChangeTime)
+				}
+				pending[change{e.Kind, e.Connector}] = true
+			}
+		case <-settle.C:
+			g.tellChanges(pending)
+			clear(pending)
+		}
+	}
+}
+
+// audience is one client's open ends.
+type audience struct {
+	sessions  []*session
+	listeners []*listener
+}
+
+func (g *Gateway) audiences() map[*clientState]*audience {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := map[*clientState]*audience{}
+	of := func(c *clientState) *audience {
+		if all[c] == nil {
+			all[c] = &audience{}
+		}
+		return all[c]
+	}
+	for _, s := range g.sessions {
+		of(s.client).sessions = append(of(s.client).sessions, s)
+	}
+	for s := range g.streams {
+		of(s.client).sessions = append(of(s.client).sessions, s)
+	}
+	for l := range g.listeners {
+		of(l.client).listeners = append(of(l.client).listeners, l)
+	}
+	return all
+}
+
+// tellChanges tells each client about changed lists that are its own: of a
+// connector in its view, or, when access changed, of lists that differ from what
+// they were. A client never hears about anything else.
+func (g *Gateway) tellChanges(pending map[change]bool) {
+	for client, audience := range g.audiences() {
+		before := client.view.Load()
+		after, err := g.look(g.ctx, client)
+		if err != nil {
+			continue
+		}
+		var kinds [len(listMethods)]bool
+		for one := range pending {
+			if one.kind == AccessChanged {
+				differences(before, after, &kinds)
+			} else if after.shows(one.connector) || before.shows(one.connector) {
+				kinds[one.kind] = true
+			}
+		}
+		if kinds[ResourcesChanged] {
+			client.forget()
+		}
+		for kind, changed := range kinds {
+			if changed {
+				audience.tellList(EventKind(kind))
+			}
+		}
+	}
+}
+
+func (v *view) shows(id plugins.ID) bool { return v != nil && v.connectors[id] != nil }
+
+func differences(before, after *view, kinds *[len(listMethods)]bool) {
+	if before == nil || before == after {
+		return
+	}
+	same := func(a, b listed) bool { return a.exposed == b.exposed && bytes.Equal(a.definition, b.definition) }
+	if !slices.EqualFunc(before.tools, after.tools, same) {
+		kinds[ToolsChanged] = true
+	}
+	if !slices.EqualFunc(before.prompts, after.prompts, same) {
+		kinds[PromptsChanged] = true
+	}
+	sameID := func(a, b *Exposed) bool { return a.ID == b.ID }
+	if !slices.EqualFunc(before.templates, after.templates, same) ||
+		!slices.EqualFunc(before.offering(), after.offering(), sameID) {
+		kinds[ResourcesChanged] = true
+	}
+}
+
+func (a *audience) tellList(kind EventKind) {
+	for _, s := range a.sessions {
+		if s.initialized() {
+			s.tell(notification(listMethods[kind], nil))
+		}
+	}
+	for _, l := range a.listeners {
+		if l.kinds[kind] {
+			l.tell(listMethods[kind], nil)
+		}
+	}
+}
+
+// tellLog passes on a log message that belongs to no request. The newer
+// generation has no place for one.
+func (g *Gateway) tellLog(e Event) {
+	for client, audience := range g.audiences() {
+		if v := client.view.Load(); !v.shows(e.Connector) {
+			continue
+		}
+		for _, s := range audience.sessions {
+			if s.initialized() && level(s.level.Load()).admits(e.Params) {
+				s.tell(notification("notifications/message", e.Params))
+			}
+		}
+	}
+}
+
+func (g *Gateway) tellUpdated(e Event) {
+	uri := text(e.Params, "uri")
+	for _, audience := range g.audiences() {
+		for _, s := range audience.sessions {
+			s.mu.Lock()
+			id, watching := s.watches[uri]
+			s.mu.Unlock()
+			if watching && id == e.Connector {
+				s.tell(notification("notifications/resources/updated", e.Params))
+			}
+		}
+		for _, l := range audience.listeners {
+			if id, watching := l.watches[uri]; watching && id == e.Connector {
+				l.tell("notifications/resources/updated", e.Params)
+			}
+		}
+	}
+}
+
+func (s *session) initialized() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version != ""
+}
+
+// listener is an open subscriptions/listen request (2026-07-28).
+type listener struct {
+	client  *clientState
+	id      []byte // of the request: every notification carries it
+	out     sink
+	kinds   [len(listMethods)]bool
+	watches map[string]plugins.ID
+}
+
+func (l *listener) tell(method string, params json.RawMessage) {
+	l.out.post(notification(method, tagged(params, l.id)))
+}
+
+// tagged puts the subscription's id into a notification's _meta.
+func tagged(params, id []byte) []byte {
+	tag := `"` + metaPrefix + `subscriptionId":` + string(id)
+	for walk := members(params); ; {
+		f, ok := walk.next()
+		if !ok {
+			break
+		}
+		if f.named("_meta") {
+			meta := without(f.value(params), func(m field) bool { return m.named(metaPrefix + "subscriptionId") })
+			return splice(params, f.start, f.end, prepend(meta, tag))
+		}
+	}
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	return prepend(params, `"_meta":{`+tag+`}`)
+}
+
+// listen serves subscriptions/listen until the request is over.
+func (g *Gateway) listen(c *call) (json.RawMessage, error) {
+	wanted, ok := lookup(c.params, "notifications")
+	if !ok || wanted[0] != '{' {
+		return nil, badParams("The parameter \"notifications\" is missing")
+	}
+	v, err := g.look(c.ctx, c.client)
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{client: c.client, id: c.id, out: c.out, watches: map[string]plugins.ID{}}
+	agreed := "{"
+	for kind, name := range [...]string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
+		if value, _ := lookup(wanted, name); string(value) == "true" {
+			l.kinds[kind] = true
+			agreed += `"` + name + `":true,`
+		}
+	}
+	uris, _ := lookup(wanted, "resourceSubscriptions")
+	var honoured []string
+	for _, raw := range elements(uris) {
+		if uri := unquote(raw); g.watchFor(c, v, l, uri) {
+			honoured = append(honoured, string(quote(uri)))
+		}
+	}
+	if len(honoured) > 0 {
+		agreed += `"resourceSubscriptions":[` + joined(honoured) + `],`
+	}
+	agreed = trimComma(agreed) + "}"
+	l.tell("notifications/subscriptions/acknowledged", []byte(`{"notifications":`+agreed+`}`))
+
+	g.mu.Lock()
+	g.listeners[l] = struct{}{}
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		delete(g.listeners, l)
+		g.mu.Unlock()
+		for uri, id := range l.watches {
+			g.unwatch(c.client.name, watch{id, uri})
+		}
+	}()
+	if agreed != "{}" {
+		<-c.ctx.Done()
+	}
+	return json.RawMessage(`{"resultType":"complete","_meta":{"` + metaPrefix + `subscriptionId":` + string(c.id) + `}}`), nil
+}
+
+// watchFor subscribes to one resource for a listener, which is not registered yet.
+func (g *Gateway) watchFor(c *call, v *view, l *listener, uri string) bool {
+	if _, twice := l.watches[uri]; twice || uri == "" {
+		return false
+	}
+	to, err := g.route(c, v, uri)
+	if err != nil {
+		return false
+	}
+	params := append(append(json.RawMessage(`{"uri":`), quote(uri)...), '}')
+	if _, err := g.backend.Request(c.ctx, c.client.name, to.ID, "resources/subscribe", params, quiet{}); err != nil {
+		g.log.Info("cannot subscribe", "connector", to.ID.String(), "error", err)
+		return false
+	}
+	l.watches[uri] = to.ID
+	g.mu.Lock()
+	g.watched[watch{to.ID, uri}]++
+	g.mu.Unlock()
+	return true
+}
+
+func joined(parts []string) string {
+	out := ""
+	for i, part := range parts {
+		if i > 0 {
+			out += ","
+		}
+		out += part
+	}
+	return out
+}
+
+func trimComma(s string) string {
+	if s[len(s)-1] == ',' {
+		return s[:len(s)-1]
+	}
+	return s
+}

@@ -1,0 +1,300 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"sallyport/runtime/mcp"
+)
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	jsonType      = "application/json"
+	eventType     = "text/event-stream"
+)
+
+// Handler returns the endpoint for /mcp, streamable HTTP in both generations. Host
+// and Origin were checked in front of it (spec/local-api.md 7).
+func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serveHTTP) }
+
+func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	client, ok := g.client(r)
+	switch {
+	case !ok:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		plain(w, http.StatusUnauthorized, "An agent token is needed")
+	case g.ctx.Err() != nil:
+		plain(w, http.StatusServiceUnavailable, "Sallyport is closing")
+	case r.Method == http.MethodPost:
+		g.servePost(w, r, client)
+	case r.Method != http.MethodGet && r.Method != http.MethodDelete:
+		notAllowed(w, "GET, POST, DELETE")
+	case r.Header.Get(versionHeader) >= modernVersion:
+		notAllowed(w, "POST") // the newer generation has neither
+	case r.Method == http.MethodGet:
+		g.serveGet(w, r, client)
+	default:
+		g.serveDelete(w, r, client)
+	}
+}
+
+func notAllowed(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
+	plain(w, http.StatusMethodNotAllowed, "Method not allowed")
+}
+
+// plain is a refusal below JSON-RPC, still in its form, for agents that show it.
+func plain(w http.ResponseWriter, status int, message string) {
+	refuseHTTP(w, status, nil, refuse(codeInvalidRequest, message, nil).Raw)
+}
+
+func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request, client ClientInfo) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
+		plain(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return
+	}
+	if !accepts(r, jsonType) || !accepts(r, eventType) {
+		plain(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		return
+	}
+	body, status := g.readBody(w, r)
+	if status != 0 {
+		plain(w, status, "The body cannot be read or is over the size limit")
+		return
+	}
+	oneLine(body)
+	e, id, err := parse(body)
+	if err != nil {
+		refuseHTTP(w, http.StatusBadRequest, id, g.errorObject("", err))
+		return
+	}
+	version := r.Header.Get(versionHeader)
+	if _, stated := modernMeta(e.Params); stated || version != "" && !legacyVersion(version) {
+		g.postModern(w, r, client, e, version)
+		return
+	}
+	g.postLegacy(w, r, client, e)
+}
+
+// readBody reads a body of a known length into just that much.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int) {
+	limit := g.limits.Body
+	if r.ContentLength > limit {
+		return nil, http.StatusRequestEntityTooLarge
+	}
+	var err error
+	limited := http.MaxBytesReader(w, r.Body, limit)
+	if r.ContentLength >= 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(limited, body)
+	} else {
+		body, err = io.ReadAll(limited)
+	}
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, http.StatusRequestEntityTooLarge
+	case err != nil:
+		return nil, http.StatusBadRequest
+	}
+	return body, 0
+}
+
+// accepts reports whether the agent takes the media type. One that says nothing
+// takes anything (RFC 9110 12.5.1).
+func accepts(r *http.Request, want string) bool {
+	values := r.Header.Values("Accept")
+	major, _, _ := strings.Cut(want, "/")
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			kind, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case want, major + "/*", "*/*":
+				return true
+			}
+		}
+	}
+	return len(values) == 0
+}
+
+func (g *Gateway) postLegacy(w http.ResponseWriter, r *http.Request, client ClientInfo, e mcp.Envelope) {
+	if e.Kind == mcp.Request && string(e.Method) == "initialize" {
+		g.postInitialize(w, client, e)
+		return
+	}
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		refuseHTTP(w, http.StatusBadRequest, e.ID, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing", nil).Raw)
+		return
+	}
+	s := g.find(client.Name, id)
+	if s == nil {
+		refuseHTTP(w, http.StatusNotFound, e.ID, refuse(codeInvalidRequest, "The session is unknown or has ended", nil).Raw)
+		return
+	}
+	if e.Kind == mcp.Request {
+		g.postCall(w, r, s, e)
+		return
+	}
+	s.receive(e)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (g *Gateway) postInitialize(w http.ResponseWriter, client ClientInfo, e mcp.Envelope) {
+	s, err := g.open(client.Name)
+	if err != nil {
+		refuseHTTP(w, http.StatusServiceUnavailable, e.ID, g.errorObject("initialize", err))
+		return
+	}
+	c := s.newCall(e, nil)
+	defer c.cancel(nil)
+	result, err := g.dispatch(c)
+	if err != nil {
+		g.end(s, "initialize failed")
+		_ = writeJSON(w, http.StatusOK, failure(e.ID, g.errorObject("initialize", err)))
+		return
+	}
+	w.Header().Set(sessionHeader, s.id)
+	_ = writeJSON(w, http.StatusOK, resultOf(e.ID, result))
+}
+
+// postCall serves a request in its session. That the agent hangs up does not
+// cancel it (2025-11-25, transports): only a cancellation, the end of the session
+// or a stream that overflows does.
+func (g *Gateway) postCall(w http.ResponseWriter, r *http.Request, s *session, e mcp.Envelope) {
+	c := s.newCall(e, r.Context().Done())
+	out := g.newReply(w, func() { c.cancel(errGone) })
+	c.out = out
+	if err := s.begin(c); err != nil {
+		c.cancel(nil)
+		refuseHTTP(w, http.StatusBadRequest, e.ID, g.errorObject(c.method, err))
+		return
+	}
+	defer s.done(c)
+	result, err := g.dispatch(c)
+	if context.Cause(c.ctx) == errWithdrawn {
+		out.end()
+		return
+	}
+	out.answer(http.StatusOK, g.response(c, result, err))
+}
+
+// response is the message that answers a call.
+func (g *Gateway) response(c *call, result []byte, err error) [][]byte {
+	if err != nil {
+		if cause := context.Cause(c.ctx); cause != nil && c.session != nil && c.session.ctx.Err() == nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		return failure(c.id, g.errorObject(c.method, err))
+	}
+	return resultOf(c.id, result)
+}
+
+// newCall makes a call of the older generation.
+func (s *session) newCall(e mcp.Envelope, gone <-chan struct{}) *call {
+	c := &call{
+		g: s.g, client: s.client, session: s,
+		id: e.ID, method: string(e.Method), params: e.Params, gone: gone,
+	}
+	s.mu.Lock()
+	c.caps = s.caps
+	s.mu.Unlock()
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.readMeta()
+	return c
+}
+
+// receive takes what needs no answer.
+func (s *session) receive(e mcp.Envelope) {
+	switch e.Kind {
+	case mcp.Response:
+		if e.Error != nil {
+			s.answered(e.ID, answer{err: &RPCError{Raw: e.Error}})
+			return
+		}
+		s.answered(e.ID, answer{result: e.Result})
+	case mcp.Notification:
+		if string(e.Method) == "notifications/cancelled" {
+			if id, ok := lookup(e.Params, "requestId"); ok {
+				s.withdraw(id)
+			}
+		}
+	}
+}
+
+// serveGet opens the stream for what belongs to no request. A second one takes
+// over from the first, whose connection may be dead without anyone knowing.
+func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, client ClientInfo) {
+	if !accepts(r, eventType) {
+		plain(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
+		return
+	}
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		plain(w, http.StatusBadRequest, "The header Mcp-Session-Id is missing")
+		return
+	}
+	s := g.find(client.Name, id)
+	if s == nil {
+		plain(w, http.StatusNotFound, "The session is unknown or has ended")
+		return
+	}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	out := g.newReply(w, stop)
+	s.read(1)
+	defer s.read(-1)
+	if out.open() == nil {
+		s.take(out, stop)
+		out.keep(ctx, s.ctx)
+		s.leave(out)
+	}
+	out.end()
+}
+
+// keep holds an event stream open until one of the contexts ends or the reader is
+// gone.
+func (r *reply) keep(request, other context.Context) {
+	tick := time.NewTicker(r.g.limits.KeepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-request.Done():
+			return
+		case <-other.Done():
+			return
+		case <-tick.C:
+			if r.comment() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *session) read(change int) {
+	s.mu.Lock()
+	s.readers += change
+	s.mu.Unlock()
+	s.touch()
+}
+
+func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, client ClientInfo) {
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		plain(w, http.StatusBadRequest, "The header Mcp-Session-Id is missing")
+		return
+	}
+	s := g.find(client.Name, id)
+	if s == nil {
+		plain(w, http.StatusNotFound, "The session is unknown or has ended")
+		return
+	}
+	g.end(s, "the agent ended the session")
+	w.WriteHeader(http.StatusNoContent)
+}
