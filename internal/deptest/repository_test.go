@@ -1,6 +1,8 @@
 package deptest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"go/ast"
 	"os"
@@ -260,4 +262,33 @@ func collectCodes(file File, codes map[string]string) {
 		}
 		return true
 	})
+}
+
+// The digest page shows a whole encoding; it must be a true one.
+func TestDigestExampleOfTheContractIsTrue(t *testing.T) {
+	root, _ := tree(t)
+	text, err := os.ReadFile(filepath.Join(root, "spec", "artifact-digest.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var encoding []string
+	var digest string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		shown, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case strings.HasPrefix(line, "## 1."):
+			sum := sha256.Sum256([]byte(strings.Join(encoding, "\n") + "\n"))
+			if want := "a1:" + hex.EncodeToString(sum[:]); digest != want {
+				t.Errorf("the page says %q, its encoding gives %q", digest, want)
+			}
+			return
+		case !indented || strings.HasPrefix(shown, "$"):
+		case strings.HasPrefix(shown, "a1:"):
+			digest = shown
+		default:
+			encoding = append(encoding, shown)
+		}
+	}
+	t.Error("the example was not found")
 }
