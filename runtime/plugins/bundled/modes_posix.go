@@ -1,0 +1,6 @@
+//go:build !windows
+
+package bundled
+
+// keepsModes says whether the file system keeps permission bits.
+const keepsModes = true

@@ -1,0 +1,4 @@
+package bundled
+
+// keepsModes says whether the file system keeps permission bits.
+const keepsModes = false
