@@ -30,9 +30,9 @@ func sample() Fields {
 	}
 }
 
-// reason is the table of spec/approval.md 2.1: every field of Fields, and the
+// reasonOf is the table of spec/approval.md 2.1: every field of Fields, and the
 // code that a change of it alone gives.
-var reason = map[string]string{
+var reasonOf = map[string]string{
 	"Plugin": "binding-changed", "Binding": "binding-changed", "Source": "binding-changed",
 	"Version": "version-changed", "Artifact": "artifact-changed", "Transport": "transport-changed",
 	"Command": "command-changed", "Executable": "executable-changed", "Inputs": "input-changed",
@@ -48,7 +48,7 @@ func TestAnyFieldAlone(t *testing.T) {
 	mutations := 0
 	for i := range reflect.TypeFor[Fields]().NumField() {
 		name := reflect.TypeFor[Fields]().Field(i).Name
-		want, known := reason[name]
+		want, known := reasonOf[name]
 		if !known {
 			t.Fatalf("field %s has no reason code", name)
 		}

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
@@ -21,6 +22,9 @@ type grantState struct {
 	launch   Launch
 	probe    bool
 	ended    context.Context // its cause is a *coded.Error
+	fields   Fields
+	approved *toolsApproval // nil for a probe
+	live     atomic.Pointer[liveOffer]
 }
 
 // Launch is everything a process is started with, resolved at the moment the
@@ -40,11 +44,21 @@ type Launch struct {
 	Digest     artifact.Digest
 }
 
-// ID returns the connector the grant is for.
-func (g Grant) ID() plugins.ID { return g.state.id }
+// ID returns the connector the grant is for; zero for the zero Grant.
+func (g Grant) ID() plugins.ID {
+	if g.state == nil {
+		return plugins.ID{}
+	}
+	return g.state.id
+}
 
-// Identity returns the identity that was compared.
-func (g Grant) Identity() Identity { return g.state.identity }
+// Identity returns the identity that was compared; "" for the zero Grant.
+func (g Grant) Identity() Identity {
+	if g.state == nil {
+		return ""
+	}
+	return g.state.identity
+}
 
 // Launch returns what may be started, or the reason why not: the grant is zero
 // or has ended.

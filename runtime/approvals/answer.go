@@ -1,0 +1,314 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/artifact"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/permissions"
+)
+
+// Answer is what the operator says. Nothing in it has a default that allows.
+type Answer struct {
+	Allow bool
+	// Tools are the names that may be called, for the stage tools. Allowing none
+	// takes an empty list; a nil one is no answer.
+	Tools []string
+	// Classes confirms a risk class of a chosen tool (spec/permissions.md); one
+	// that is not confirmed is unknown.
+	Classes map[string]permissions.Class
+}
+
+// Answer carries an answer out, once. An allow is checked against what is on disk
+// now: any difference from what was shown refuses with "changed-since-asked" and
+// asks anew; the new decision is returned with the refusal (spec/approval.md
+// 4.3). An allow to run stages the snapshot and leaves the decision in probing:
+// ProbeGrant comes next.
+func (g *Gate) Answer(ctx context.Context, decision string, a Answer, by By) (Decision, error) {
+	d, err := g.beginAnswer(ctx, decision, by)
+	if err != nil {
+		return d, err
+	}
+	defer g.endAnswer(decision)
+	switch {
+	case !a.Allow:
+		return g.deny(ctx, d, by)
+	case d.Stage == StageRun:
+		return g.allowRun(ctx, d, by)
+	}
+	return g.allowTools(ctx, d, a, by)
+}
+
+// beginAnswer takes the decision for one answer: a second one, or an expiry, that
+// comes while it is carried out finds it taken.
+func (g *Gate) beginAnswer(ctx context.Context, decision string, by By) (Decision, error) {
+	if err := by.mayAnswer(g.AnswerOnlyInGUI()); err != nil {
+		return Decision{}, err
+	}
+	if err := g.expire(ctx); err != nil {
+		return Decision{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.decisions[decision]
+	switch {
+	case d == nil:
+		e := errNoDecision
+		return Decision{}, &e
+	case g.docs.fault != nil:
+		return *d, g.docs.fault
+	case d.State == DecisionExpired:
+		return *d, &coded.Error{Code: "decision-expired", Sentence: "nobody answered in time, so nothing was allowed", Next: "ask again"}
+	case d.State != DecisionOpen || g.answering[decision]:
+		return *d, decisionClosed(*d)
+	}
+	g.answering[decision] = true
+	return *d, nil
+}
+
+func (g *Gate) endAnswer(decision string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.answering, decision)
+}
+
+// stillOpen returns the decision if nothing took its place while the answer was
+// checked. g.mu is held.
+func (g *Gate) stillOpen(d Decision) error {
+	now := g.decisions[d.ID]
+	if now == nil {
+		e := errNoDecision
+		return &e
+	}
+	if now.State != DecisionOpen {
+		return decisionClosed(*now)
+	}
+	return nil
+}
+
+// answered returns d with the answer in it. g.mu is held.
+func (g *Gate) answered(d Decision, state DecisionState, answer string, by By) Decision {
+	now := g.now()
+	d.State, d.Answer, d.AnsweredBy, d.AnsweredAt = state, answer, &by, &now
+	return d
+}
+
+func (g *Gate) answerAudit(action string, d Decision, by By) audit.Record {
+	record := g.auditOf(action, audit.OK, d.Subject(), by)
+	record.Version, record.Identity, record.Decision, record.Target = d.Fields.Version, string(d.Identity), d.ID, string(d.Stage)
+	return record
+}
+
+// deny records the answer and applies nothing. For the tools, what may run stays
+// as it was: without tools.
+func (g *Gate) deny(ctx context.Context, d Decision, by By) (Decision, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.stillOpen(d); err != nil {
+		return d, err
+	}
+	next := g.answered(d, DecisionDenied, Deny, by)
+	t := newTransaction()
+	if err := t.putDecision(&next); err != nil {
+		return d, err
+	}
+	id := d.Subject()
+	if d.Stage == StageRun {
+		r := g.recordOf(id).changed()
+		r.Denied = &denial{d.Identity, stamp{g.now(), by}}
+		if err := t.putRecord(id, r); err != nil {
+			return d, err
+		}
+	}
+	t.note(d.ID, "denied", by, "")
+	t.audit = append(t.audit, g.answerAudit(audit.Deny, d, by))
+	if err := g.commit(ctx, t); err != nil {
+		return d, err
+	}
+	if d.Stage == StageRun && g.records[id].Run != nil && g.records[id].Run.Identity == d.Identity {
+		g.endLife(id, coded.New("denied", "the operator denied it"))
+	}
+	g.tell(Event{"decision", id, "denied"})
+	return next, nil
+}
+
+// recordOf returns the record of id, a new one where there is none that counts.
+// g.mu is held.
+func (g *Gate) recordOf(id pluginID) *record {
+	if r := g.records[id]; r != nil {
+		return r
+	}
+	return newRecord(id)
+}
+
+func (g *Gate) allowRun(ctx context.Context, d Decision, by By) (Decision, error) {
+	resolved, err := g.resolve(ctx, d.Subject(), Full, d.Path)
+	if err != nil || resolved.Identity != d.Identity {
+		return g.changedSinceAsked(ctx, d, by, err)
+	}
+	if digest := resolved.Digest(); digest != "" {
+		_, err := g.cfg.Snapshots.Stage(ctx, resolved.Connector.Root, digest)
+		if coded.Of(err) == artifact.CodeChangedSinceAsked {
+			return g.changedSinceAsked(ctx, d, by, nil)
+		}
+		if err != nil {
+			return d, fmt.Errorf("cannot keep the approved copy: %w", err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.stillOpen(d); err != nil {
+		return d, err
+	}
+	next := g.answered(d, DecisionProbing, Allow, by)
+	t := newTransaction()
+	if err := t.putDecision(&next); err != nil {
+		return d, err
+	}
+	t.note(d.ID, "allowed", by, "")
+	t.audit = append(t.audit, g.answerAudit(audit.Allow, d, by))
+	if err := g.commit(ctx, t); err != nil {
+		return d, err
+	}
+	g.probes[d.ID] = &probe{life: newLife()}
+	g.tell(Event{"decision", d.Subject(), ""})
+	return next, nil
+}
+
+// changedSinceAsked closes d unanswered and asks about what is there now. cause
+// is set where what is there now cannot even be resolved: then nothing is asked.
+func (g *Gate) changedSinceAsked(ctx context.Context, d Decision, by By, cause error) (Decision, error) {
+	if ctx.Err() != nil {
+		return d, ctx.Err() // nothing changed: nobody waited for the comparison
+	}
+	refusal := &coded.Error{Code: "changed-since-asked", Sentence: "it is no longer what the question showed",
+		Next: "look at what changed and answer the new question", Err: cause}
+	var now Resolved
+	if cause == nil {
+		now, cause = g.resolveNow(ctx, d.Subject())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.stillOpen(d); err != nil {
+		return d, err
+	}
+	closed := d
+	closed.State, closed.Code = DecisionChanged, "changed-since-asked"
+	t := newTransaction()
+	record := g.answerAudit(audit.Refuse, d, by)
+	record.Result, record.Reason = audit.Refused, "changed-since-asked"
+	t.audit = append(t.audit, record)
+	t.note(d.ID, "changed-since-asked", by, "")
+	if cause != nil {
+		refusal.Next = "mend it, then ask again"
+		if err := t.putDecision(&closed); err != nil {
+			return d, err
+		}
+		return closed, errors.Join(refusal, g.commit(ctx, t))
+	}
+	anew := g.newDecision(now, StageRun, by)
+	closed.Next = anew.ID
+	if err := t.putDecision(&closed); err != nil {
+		return d, err
+	}
+	if err := g.ask(ctx, t, anew, by); err != nil {
+		return d, err
+	}
+	return *anew, refusal
+}
+
+// allowTools pins what was chosen from what was shown (spec/approval.md 2.3), and
+// with that the connector is enabled.
+func (g *Gate) allowTools(ctx context.Context, d Decision, a Answer, by By) (Decision, error) {
+	chosen, err := chooseTools(d, a)
+	if err != nil {
+		return d, err
+	}
+	resolved, err := g.resolve(ctx, d.Subject(), Full, d.Path)
+	if err != nil || resolved.Identity != d.Identity {
+		return g.changedSinceAsked(ctx, d, by, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.stillOpen(d); err != nil {
+		return d, err
+	}
+	id := d.Subject()
+	old := g.records[id]
+	if old == nil || old.Run == nil || old.Run.Identity != d.Identity {
+		return d, &coded.Error{Code: "changed-since-asked", Sentence: "the approval to run that the question was about is gone", Next: "ask again"}
+	}
+	next := g.answered(d, DecisionAllowed, Allow, by)
+	next.Tools = slices.Clone(a.Tools)
+	r := old.changed()
+	chosen.Decision, chosen.stamp = d.ID, stamp{g.now(), by}
+	r.Before, r.Tools = old.remembered(), chosen
+	r.Denied, r.Disabled, r.Revoked = nil, nil, nil
+	t := newTransaction()
+	if err := t.putDecision(&next); err != nil {
+		return d, err
+	}
+	if err := t.putRecord(id, r); err != nil {
+		return d, err
+	}
+	t.note(d.ID, "allowed", by, strings.Join(a.Tools, " "))
+	t.audit = append(t.audit, g.answerAudit(audit.Enable, d, by))
+	if err := g.commit(ctx, t); err != nil {
+		return d, err
+	}
+	delete(g.failures, id)
+	delete(g.trouble, id)
+	g.endLife(id, coded.New("superseded", "the tools were chosen anew"))
+	g.tell(Event{"connector", id, ""})
+	return next, nil
+}
+
+// chooseTools checks every chosen name against the offer that was shown.
+func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
+	offer := d.Offer()
+	if a.Tools == nil && len(offer.Tools) > 0 {
+		return nil, &coded.Error{Code: "tools-not-chosen", Sentence: "no tools were named", Next: "name the tools that may be called, or an empty list for none"}
+	}
+	out := &toolsApproval{Tools: []pinned{}, Offered: map[string]Pin{}, Prompts: []pinned{}, Templates: []pinned{}}
+	states := offeredTools(offer.Tools)
+	for _, state := range states {
+		if state.err == nil {
+			out.Offered[state.name] = state.pin
+		}
+	}
+	set := d.Fields.Permitted.Set()
+	for _, name := range slices.Compact(sorted(a.Tools)) {
+		at := slices.IndexFunc(states, func(s offered) bool { return s.name == name })
+		switch {
+		case at < 0:
+			return nil, toolMissing(name)
+		case states[at].err != nil:
+			return nil, states[at].err
+		case !set.AllowsTool(name):
+			return nil, toolNotPermitted(name)
+		}
+		class, ok := a.Classes[name]
+		if !ok {
+			class = permissions.Unknown
+		}
+		out.Tools = append(out.Tools, pinned{name, states[at].pin, class, states[at].raw})
+	}
+	var err error
+	out.Prompts, err = pinAll(offer.Prompts, PinPrompt)
+	if err != nil {
+		return nil, err
+	}
+	if out.Templates, err = pinAll(offer.Templates, PinTemplate); err != nil {
+		return nil, err
+	}
+	if offer.Instructions != "" {
+		// Instructions that cannot be pinned are not shown to anybody, no more.
+		out.Instructions, _ = PinText(offer.Instructions)
+	}
+	return out, nil
+}

@@ -1,0 +1,307 @@
+package approvals
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/plugins"
+)
+
+// Operator is the client name of the operator's own calls (sallyport call). It
+// has no token and sees everything; no client can be given it.
+const Operator = "operator"
+
+// Scope says which connectors and tools a client sees (spec/permissions.md). The
+// zero Scope sees none.
+type Scope struct {
+	All bool `json:"all"`
+	// Only lists "PLUGIN/SERVER" or "PLUGIN/SERVER:TOOL".
+	Only []string `json:"only"`
+	// OriginalNames shows tools under the server's own names: only where the scope
+	// is exactly one connector, so that no two can clash.
+	OriginalNames bool `json:"originalNames"`
+}
+
+// Client is an agent program with a token of its own.
+type Client struct {
+	Name  string    `json:"name"`
+	Scope Scope     `json:"scope"`
+	At    time.Time `json:"at"`
+	By    By        `json:"by"`
+}
+
+// client is what is sealed; the token's SHA-256 stands for it.
+type client struct {
+	Schema int    `json:"schema"`
+	Token  string `json:"token"` // hex SHA-256
+	Client
+}
+
+// maxClientName is in bytes.
+const maxClientName = 64
+
+// AddClient makes a client and returns its token, which is shown once: only its
+// SHA-256 is kept.
+func (g *Gate) AddClient(ctx context.Context, name string, scope Scope, by By) (token string, err error) {
+	if err := checkClientName(name); err != nil {
+		return "", err
+	}
+	if err := scope.check(); err != nil {
+		return "", err
+	}
+	token = newToken()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := by.mayAnswer(g.docs.guiOnly()); err != nil {
+		return "", err
+	}
+	if _, there := (*g.clients.Load())[name]; there {
+		return "", coded.New("client-exists", fmt.Sprintf("there is a client %q already", name))
+	}
+	c := client{schemaVersion, tokenSum(token), Client{name, scope, g.now(), by}}
+	return token, g.writeClient(ctx, audit.ClientAdd, name, &c, by)
+}
+
+// SetClientScope changes what a client sees; its token stays.
+func (g *Gate) SetClientScope(ctx context.Context, name string, scope Scope, by By) error {
+	if err := scope.check(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := by.mayAnswer(g.docs.guiOnly()); err != nil {
+		return err
+	}
+	old := (*g.clients.Load())[name]
+	if old == nil {
+		return unknownClient()
+	}
+	c := *old
+	c.Scope = scope
+	return g.writeClient(ctx, audit.ClientGrant, name, &c, by)
+}
+
+// RemoveClient ends a client: its tokens are worth nothing from then on.
+func (g *Gate) RemoveClient(ctx context.Context, name string, by By) error {
+	if err := by.mayOperate(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, known := g.docs.rows[docKey{clientKind, name}]; !known {
+		return unknownClient()
+	}
+	return g.writeClient(ctx, audit.ClientRemove, name, nil, by)
+}
+
+func (g *Gate) writeClient(ctx context.Context, action, name string, c *client, by By) error {
+	t := newTransaction()
+	if c == nil {
+		t.batch.remove(clientKind, name)
+	} else if err := t.batch.put(clientKind, name, c); err != nil {
+		return err
+	}
+	t.audit = append(t.audit, audit.Record{Action: action, Result: audit.OK, Client: name, Actor: by.User, Via: by.Via})
+	if err := g.commit(ctx, t); err != nil {
+		return err
+	}
+	g.takeOverClients()
+	if c == nil {
+		g.sessions.dropClient(name)
+	}
+	g.tell(Event{Kind: "clients", Code: name})
+	return nil
+}
+
+// takeOverClients publishes the clients that count, for calls to read.
+func (g *Gate) takeOverClients() {
+	clients := map[string]*client{}
+	for key := range g.docs.rows {
+		if key.kind != clientKind {
+			continue
+		}
+		body, _, problem := g.docs.get(key.kind, key.id)
+		var c client
+		if problem == nil && json.Unmarshal(body, &c) == nil && c.Name == key.id {
+			clients[c.Name] = &c
+		}
+	}
+	g.clients.Store(&clients)
+}
+
+// Clients lists the clients by name.
+func (g *Gate) Clients() []Client {
+	out := []Client{}
+	for _, c := range *g.clients.Load() {
+		out = append(out, c.Client)
+	}
+	slices.SortFunc(out, func(a, b Client) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ClientByToken returns the client that a token belongs to. Every token is
+// compared, in constant time.
+func (g *Gate) ClientByToken(token string) (Client, bool) {
+	sum := []byte(tokenSum(token))
+	clients := *g.clients.Load()
+	var found *client
+	for _, c := range clients {
+		if subtle.ConstantTimeCompare(sum, []byte(c.Token)) == 1 {
+			found = c
+		}
+	}
+	if found == nil {
+		found = clients[g.sessions.client(sum)]
+	}
+	if found == nil {
+		return Client{}, false
+	}
+	return found.Client, true
+}
+
+// NewSessionToken gives a client a token for one process: in memory only, gone
+// with Sallyport, with release, or with the client.
+func (g *Gate) NewSessionToken(name string) (token string, release func(), err error) {
+	if (*g.clients.Load())[name] == nil {
+		return "", nil, unknownClient()
+	}
+	token = newToken()
+	sum := tokenSum(token)
+	g.sessions.add(sum, name)
+	return token, func() { g.sessions.drop(sum) }, nil
+}
+
+// Visible reports whether a client may know that a connector exists.
+func (g *Gate) Visible(name string, id plugins.ID) bool {
+	c := (*g.clients.Load())[name]
+	return name == Operator || c != nil && c.Scope.sees(id.String())
+}
+
+// MayCall reports whether a client's scope covers a tool. Whether the tool may be
+// called at all is CallGrant's to say, which asks this too.
+func (g *Gate) MayCall(name string, id plugins.ID, tool string) bool {
+	return g.clientMay(name, id, tool) == nil
+}
+
+func (g *Gate) clientMay(name string, id plugins.ID, tool string) *coded.Error {
+	if name == Operator {
+		return nil
+	}
+	c := (*g.clients.Load())[name]
+	switch {
+	case c == nil:
+		return &coded.Error{Code: codeDenied, Sentence: "the caller is not a client that the operator added", Next: "add it with sallyport clients add"}
+	case c.Scope.All || c.Scope.covers(id.String(), tool):
+		return nil
+	}
+	// The same words whether or not the tool exists: a client never learns that.
+	return &coded.Error{Code: codeDenied, Sentence: "the client has no such tool", Next: "the operator can grant it with sallyport clients"}
+}
+
+func (s Scope) covers(id, tool string) bool {
+	for _, entry := range s.Only {
+		if rest, ok := strings.CutPrefix(entry, id); ok && (rest == "" || rest[0] == ':' && rest[1:] == tool) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s Scope) sees(id string) bool {
+	return s.All || slices.ContainsFunc(s.Only, func(entry string) bool {
+		return entry == id || strings.HasPrefix(entry, id+":")
+	})
+}
+
+func (s Scope) check() error {
+	connectors := map[string]bool{}
+	for _, entry := range s.Only {
+		id, _, _ := strings.Cut(entry, ":")
+		plugin, server, ok := strings.Cut(id, "/")
+		if !ok || plugin == "" || server == "" || Visible(entry) != entry {
+			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(entry)))
+		}
+		connectors[id] = true
+	}
+	if s.All && len(s.Only) > 0 {
+		return coded.New("scope-invalid", "a scope is everything or a list, not both")
+	}
+	if s.OriginalNames && (s.All || len(connectors) != 1) {
+		return coded.New("scope-invalid", "a client sees original names only where its scope is exactly one connector")
+	}
+	return nil
+}
+
+func checkClientName(name string) error {
+	if name == "" || len(name) > maxClientName || !utf8.ValidString(name) || Visible(name) != name || strings.TrimSpace(name) != name {
+		return coded.New("client-name-invalid", fmt.Sprintf("a client's name has 1 to %d bytes and only characters that can be seen", maxClientName))
+	}
+	if strings.EqualFold(name, Operator) {
+		return coded.New("client-name-invalid", "that name is the operator's own")
+	}
+	return nil
+}
+
+func unknownClient() error { return coded.New("client-unknown", "there is no such client") }
+
+func newToken() string {
+	random := make([]byte, 32)
+	rand.Read(random) // never fails, see crypto/rand
+	return "sp_" + base64.RawURLEncoding.EncodeToString(random)
+}
+
+func tokenSum(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// sessionTokens are the per-process tokens, by the SHA-256 of each.
+type sessionTokens struct {
+	mu     sync.Mutex
+	owners map[string]string
+}
+
+func (s *sessionTokens) init() { s.owners = map[string]string{} }
+
+func (s *sessionTokens) add(sum, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owners[sum] = name
+}
+
+func (s *sessionTokens) drop(sum string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.owners, sum)
+}
+
+func (s *sessionTokens) dropClient(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sum, owner := range s.owners {
+		if owner == name {
+			delete(s.owners, sum)
+		}
+	}
+}
+
+// client finds the owner of a sum. A map look-up by a hash tells nothing about
+// the token.
+func (s *sessionTokens) client(sum []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owners[string(sum)]
+}

@@ -1,0 +1,101 @@
+package approvals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/plugins"
+)
+
+// maxInput is the largest file that is hashed as an input, in bytes; the product
+// policy for one file of a bundle.
+const maxInput = 512 << 20
+
+// inputsOf hashes every regular file that an argument or an environment value
+// names, for a connector without a bundle (spec/approval.md 2.1). A file that
+// appears later where a text pointed to nothing is a new input, and a change.
+func inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
+	var inputs []Input
+	add := func(at, text string) error {
+		for _, path := range namedPaths(text) {
+			sum, ok, err := hashFile(ctx, path)
+			if err != nil {
+				return &coded.Error{Code: "unreadable", Sentence: fmt.Sprintf("the file that %s names cannot be read", at),
+					Next: "give yourself permission to read it, then try again", Err: err}
+			}
+			if ok {
+				inputs = append(inputs, Input{At: at, Path: path, SHA256: sum})
+			}
+		}
+		return nil
+	}
+	for i, arg := range c.Launch.Args {
+		if err := add(fmt.Sprintf("args[%d]", i), arg); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range c.Launch.Env {
+		if err := add("env."+v.Name, v.Value); err != nil {
+			return nil, err
+		}
+	}
+	return inputs, nil
+}
+
+// namedPaths returns the absolute paths that a text may name: all of it, what
+// follows "=", and the entries of a list. A relative one would depend on the
+// working directory, which is private to the plugin and empty at first.
+func namedPaths(text string) []string {
+	texts := append([]string{text}, filepath.SplitList(text)...)
+	if _, value, ok := strings.Cut(text, "="); ok {
+		texts = append(append(texts, value), filepath.SplitList(value)...)
+	}
+	var paths []string
+	seen := map[string]bool{}
+	for _, t := range texts {
+		t = strings.TrimPrefix(t, "file://")
+		if filepath.IsAbs(t) && !seen[t] {
+			seen[t] = true
+			paths = append(paths, t)
+		}
+	}
+	return paths
+}
+
+// hashFile returns the SHA-256 of a regular file; ok is false for anything else.
+func hashFile(ctx context.Context, path string) (sum string, ok bool, err error) {
+	info, err := os.Stat(path) // before any open: a FIFO would block
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false, nil
+	}
+	if info.Size() > maxInput {
+		return "", false, fmt.Errorf("the file is larger than %d bytes", int64(maxInput))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	buffer := make([]byte, 256<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", false, err
+		}
+		n, err := f.Read(buffer)
+		hash.Write(buffer[:n])
+		if err == io.EOF {
+			return hex.EncodeToString(hash.Sum(nil)), true, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/artifact"
+	"sallyport/runtime/env"
+	"sallyport/runtime/plugins"
+)
+
+type pluginID = plugins.ID
+
+func connectorOf(id plugins.ID) plugins.Connector { return plugins.Connector{ID: id} }
+
+// launch turns what was resolved, and found equal to what was approved, into what
+// is started: with the verified snapshot in place of the source folder
+// (spec/approval.md 5.2).
+func (g *Gate) launch(ctx context.Context, r Resolved) (Launch, error) {
+	dir := ""
+	if digest := r.Digest(); digest != "" {
+		snapshot, err := g.snapshot(ctx, r.Connector.Root, digest)
+		if err != nil {
+			return Launch{}, err
+		}
+		dir = snapshot.Dir
+	}
+	return g.launchFrom(r, dir)
+}
+
+// snapshot returns the approved copy, digested in full right now. One that is gone
+// or damaged is rebuilt from a source that gives the approved digest.
+func (g *Gate) snapshot(ctx context.Context, source string, digest artifact.Digest) (artifact.Snapshot, error) {
+	snapshot, err := g.cfg.Snapshots.Verify(ctx, digest)
+	switch coded.Of(err) {
+	case artifact.CodeSnapshotDamaged, artifact.CodeSnapshotMissing:
+		g.log.Warn("the approved copy is rebuilt", "digest", digest.Short(), "reason", coded.Of(err))
+		snapshot, err = g.cfg.Snapshots.Stage(ctx, source, digest)
+	}
+	if err != nil {
+		return artifact.Snapshot{}, err
+	}
+	return snapshot, nil
+}
+
+// launchFrom builds a launch that speaks of root wherever the connector speaks of
+// its folder.
+func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
+	c, data := r.Connector, g.resolver.data(r.Connector)
+	plan, err := g.resolver.plan(c, root, r.Path)
+	if err != nil {
+		return Launch{}, err
+	}
+	l := Launch{
+		ID: c.ID, Transport: c.Transport, Env: plan, Data: data,
+		Headers: c.Launch.Headers, Options: c.Options, Digest: r.Digest(),
+	}
+	expand := func(text string) (string, error) { return env.ExpandFolders(text, root, data, isClaude(c)) }
+	if l.URL, err = expand(c.Launch.URL); err != nil {
+		return Launch{}, err
+	}
+	if c.Transport != plugins.Stdio {
+		return l, nil
+	}
+	for _, arg := range c.Launch.Args {
+		expanded, err := expand(arg)
+		if err != nil {
+			return Launch{}, err
+		}
+		l.Args = append(l.Args, expanded)
+	}
+	if l.Dir, err = dirOf(c, root, data, expand); err != nil {
+		return Launch{}, err
+	}
+	l.Executable = moved(r.Executable, c.Root, root)
+	l.Path = l.Executable.Found
+	if _, inside := below(c.Root, r.Executable.Found); l.Executable.InBundle && !inside {
+		// A link from elsewhere into the source folder would run the bytes there.
+		l.Path = l.Executable.Real
+	}
+	return l, nil
+}
+
+// dirOf is the working directory: relative to the bundle, by default its root; and
+// the private data folder for a connector without a bundle.
+func dirOf(c plugins.Connector, root, data string, expand func(string) (string, error)) (string, error) {
+	dir, err := expand(c.Launch.Cwd)
+	base := root
+	if base == "" {
+		base = data
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case dir == "":
+		return base, nil
+	case filepath.IsAbs(dir):
+		return dir, nil
+	case c.Root != "" && !filepath.IsLocal(filepath.FromSlash(dir)):
+		return "", coded.New("cwd-outside", fmt.Sprintf("the working directory %q leads out of the plugin's folder", Visible(dir)))
+	}
+	return filepath.Join(base, filepath.FromSlash(dir)), nil
+}
+
+// moved returns x with every path in the bundle's source folder replaced by the
+// same path in the snapshot.
+func moved(x env.Executable, from, to string) env.Executable {
+	move := func(path string) string {
+		if rel, inside := below(from, path); inside && to != "" {
+			return filepath.Join(to, filepath.FromSlash(rel))
+		}
+		return path
+	}
+	x.Found, x.Real = move(x.Found), move(x.Real)
+	if x.Interpreters != nil {
+		chain := make([]env.Executable, len(x.Interpreters))
+		for i, inner := range x.Interpreters {
+			chain[i] = moved(inner, from, to)
+		}
+		x.Interpreters = chain
+	}
+	return x
+}
+
+// changedNow is the refusal for a difference between approved and present fields.
+func changedNow(approved, now Fields) *coded.Error {
+	changes := Changes(approved, now)
+	if len(changes) == 0 {
+		return coded.New("artifact-changed", "it is no longer what was approved")
+	}
+	e := reason(changes[0].Code)
+	if others := len(codesOf(changes)) - 1; others > 0 {
+		e.Sentence += fmt.Sprintf(" (and %d more)", others)
+	}
+	return e
+}
+
+func codesOf(changes []Change) []string {
+	var codes []string
+	for _, change := range changes {
+		if len(codes) == 0 || codes[len(codes)-1] != change.Code {
+			codes = append(codes, change.Code)
+		}
+	}
+	return codes
+}
+
+// reason words a code of spec/approval.md 2.1.
+func reason(code string) *coded.Error {
+	what, ok := map[string]string{
+		"binding-changed":     "its name or the place it came from changed since it was approved",
+		"version-changed":     "its version changed since it was approved",
+		"artifact-changed":    "its files changed since they were approved",
+		"transport-changed":   "the way it is reached changed since it was approved",
+		"command-changed":     "its command changed since it was approved",
+		"executable-changed":  "the program that its command starts changed since it was approved",
+		"input-changed":       "a file that its command line names changed since it was approved",
+		"args-changed":        "its arguments changed since they were approved",
+		"cwd-changed":         "its working directory changed since it was approved",
+		"env-changed":         "its environment changed since it was approved",
+		"endpoint-changed":    "its address changed since it was approved",
+		"headers-changed":     "its headers changed since they were approved",
+		"permissions-changed": "what it asks to be allowed changed since it was approved",
+		"options-changed":     "its options changed since they were approved",
+	}[code]
+	if !ok {
+		what = strings.ReplaceAll(code, "-", " ")
+	}
+	return &coded.Error{Code: code, Sentence: what, Next: "look at what changed (sallyport diff), then approve it again"}
+}

@@ -1,0 +1,96 @@
+package approvals
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"sallyport/runtime/env"
+)
+
+// programMemo remembers executables as found, so that a list does not hash the
+// same interpreter once a connector. It is for lists only: a start looks again.
+type programMemo struct {
+	mu    sync.Mutex
+	known map[env.Search]program
+}
+
+type program struct {
+	found env.Executable
+	files []stamped
+}
+
+type stamped struct {
+	path string
+	info fs.FileInfo
+}
+
+// maxPrograms bounds the memory; a full memo starts over.
+const maxPrograms = 4096
+
+func (m *programMemo) put(s env.Search, x env.Executable) {
+	p := program{found: x}
+	for _, path := range pathsOf(x) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return
+		}
+		p.files = append(p.files, stamped{path, info})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil || len(m.known) >= maxPrograms {
+		m.known = map[env.Search]program{}
+	}
+	m.known[s] = p
+}
+
+// get returns what was found before if every file of it looks the same and no
+// earlier folder of the PATH holds the name now.
+func (m *programMemo) get(s env.Search) (env.Executable, bool) {
+	m.mu.Lock()
+	p, ok := m.known[s]
+	m.mu.Unlock()
+	if !ok || len(p.files) == 0 || shadowed(s, p.found.Found) {
+		return env.Executable{}, false
+	}
+	if real, err := filepath.EvalSymlinks(p.found.Found); err != nil || real != p.found.Real {
+		return env.Executable{}, false
+	}
+	for _, file := range p.files {
+		now, err := os.Stat(file.path)
+		if err != nil || !os.SameFile(now, file.info) || now.Size() != file.info.Size() ||
+			now.Mode() != file.info.Mode() || !now.ModTime().Equal(file.info.ModTime()) {
+			return env.Executable{}, false
+		}
+	}
+	return p.found, true
+}
+
+func pathsOf(x env.Executable) []string {
+	paths := []string{x.Found, x.Real}
+	for _, inner := range x.Interpreters {
+		paths = append(paths, pathsOf(inner)...)
+	}
+	return paths
+}
+
+// shadowed reports whether a folder before found's holds the name too.
+func shadowed(s env.Search, found string) bool {
+	if strings.ContainsAny(s.Command, `/\`) || runtime.GOOS == "windows" {
+		return false
+	}
+	for _, dir := range filepath.SplitList(s.Path) {
+		candidate := filepath.Join(dir, s.Command)
+		if candidate == filepath.Clean(found) {
+			return false
+		}
+		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return true
+		}
+	}
+	return true
+}

@@ -1,0 +1,164 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/audit"
+)
+
+// probe is the one try that an allowed run decision has.
+type probe struct {
+	life *life
+	used bool
+}
+
+// ProbeGrant returns the grant to start a connector once and list what it
+// provides, for a run decision that was allowed. It is given exactly once.
+func (g *Gate) ProbeGrant(ctx context.Context, decision string) (Grant, error) {
+	g.mu.Lock()
+	d, p := g.decisions[decision], g.probes[decision]
+	if d == nil {
+		g.mu.Unlock()
+		e := errNoDecision
+		return Grant{}, &e
+	}
+	if d.State != DecisionProbing || p == nil || p.used {
+		g.mu.Unlock()
+		return Grant{}, coded.New("no-probe", "the decision has no try left")
+	}
+	p.used = true
+	g.mu.Unlock()
+
+	resolved, err := g.resolve(ctx, d.Subject(), Full, d.Path)
+	if err != nil {
+		return Grant{}, err
+	}
+	if resolved.Identity != d.Identity {
+		return Grant{}, changedNow(d.Fields, resolved.Fields)
+	}
+	launch, err := g.launch(ctx, resolved)
+	if err != nil {
+		return Grant{}, err
+	}
+	state := &grantState{id: d.Subject(), identity: d.Identity, launch: launch, probe: true, ended: p.life.ctx, fields: resolved.Fields}
+	return Grant{state}, Grant{state}.Err()
+}
+
+// Probed records that the connector came up and what it provides: it may run, and
+// a second decision asks which tools may be used. Nothing that was allowed before
+// is carried over (spec/approval.md 3.2).
+func (g *Gate) Probed(ctx context.Context, decision string, offer Offer) (Decision, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.decisions[decision]
+	if d == nil {
+		e := errNoDecision
+		return Decision{}, &e
+	}
+	if p := g.probes[decision]; d.State != DecisionProbing || p == nil || !p.used {
+		return *d, coded.New("no-probe", "the decision is not being tried")
+	}
+	id := d.Subject()
+	t := newTransaction()
+	done := *d
+	done.State = DecisionAllowed
+	stored := storeOffer(offer)
+	old := g.recordOf(id)
+	r := old.changed()
+	r.Before, r.Tools, r.Denied, r.Disabled, r.Revoked = old.remembered(), nil, nil, nil, nil
+	r.Run = &runApproval{Identity: d.Identity, Fields: d.Fields, Path: d.Path, Decision: d.ID, Offer: stored, stamp: stamp{*d.AnsweredAt, *d.AnsweredBy}}
+	tools := g.newDecision(Resolved{Connector: connectorOf(id), Fields: d.Fields, Identity: d.Identity, Path: d.Path}, StageTools, *d.AnsweredBy)
+	tools.Offered = &stored
+	done.Next = tools.ID
+	if err := t.putDecision(&done); err != nil {
+		return *d, err
+	}
+	if err := t.putRecord(id, r); err != nil {
+		return *d, err
+	}
+	t.note(d.ID, "probed", By{"", ViaSallyport}, fmt.Sprintf("%d tools", len(offer.Tools)))
+	if err := g.ask(ctx, t, tools, *d.AnsweredBy); err != nil {
+		return *d, err
+	}
+	delete(g.failures, id)
+	delete(g.trouble, id)
+	g.endLife(id, coded.New("superseded", "it was approved anew and has no tools yet"))
+	g.endProbe(decision, coded.New("probe-done", "the first try is over"))
+	g.tell(Event{"connector", id, "tools-required"})
+	return *tools, nil
+}
+
+// ProbeFailed closes an allowed run decision whose connector did not come up. No
+// approval is recorded (spec/approval.md 4.6).
+func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.decisions[decision]
+	if d == nil {
+		e := errNoDecision
+		return &e
+	}
+	if d.State != DecisionProbing {
+		return decisionClosed(*d)
+	}
+	why := probeFailure(cause)
+	t := newTransaction()
+	done := *d
+	done.State, done.Code = DecisionProbeFailed, why.Code
+	if err := t.putDecision(&done); err != nil {
+		return err
+	}
+	by := By{"", ViaSallyport}
+	t.note(d.ID, "probe-failed", by, why.Code)
+	record := g.answerAudit(audit.Start, *d, by)
+	record.Result, record.Reason = audit.Failed, why.Code
+	t.audit = append(t.audit, record)
+	if err := g.commit(ctx, t); err != nil {
+		return err
+	}
+	g.failures[d.Subject()] = failure{d.Identity, why}
+	g.endProbe(decision, why)
+	g.tell(Event{"connector", d.Subject(), why.Code})
+	return nil
+}
+
+// probeFailure keeps a cause's code and sentence, and of any other error nothing:
+// it may hold a path or what the program printed.
+func probeFailure(cause error) *coded.Error {
+	why := &coded.Error{Code: "probe-failed", Sentence: "it was allowed, but did not come up", Next: "look at its messages, then ask again", Err: cause}
+	if code := coded.Of(cause); code != "" {
+		inner := refusalOf(cause)
+		why.Code, why.Sentence = code, inner.Sentence
+		if inner.Next != "" {
+			why.Next = inner.Next
+		}
+	}
+	return why
+}
+
+// AskTools asks anew which tools may be used, with what a running server provides
+// now: for a tool that changed or was added since (spec/approval.md 2.4).
+func (g *Gate) AskTools(ctx context.Context, grant Grant, offer Offer, by By) (Decision, error) {
+	if err := by.mayOperate(); err != nil {
+		return Decision{}, err
+	}
+	if err := grant.Err(); err != nil {
+		return Decision{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id := grant.ID()
+	r := g.records[id]
+	if grant.Probe() || r == nil || r.Run == nil || r.Run.Identity != grant.Identity() {
+		return Decision{}, coded.New("no-grant", "the approval to run that the question was about is gone")
+	}
+	d := g.newDecision(Resolved{Connector: connectorOf(id), Fields: r.Run.Fields, Identity: r.Run.Identity, Path: r.Run.Path}, StageTools, by)
+	stored := storeOffer(offer)
+	d.Offered = &stored
+	if err := g.ask(ctx, newTransaction(), d, by); err != nil {
+		return Decision{}, err
+	}
+	return *d, nil
+}

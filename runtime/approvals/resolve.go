@@ -1,0 +1,311 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/artifact"
+	"sallyport/runtime/env"
+	"sallyport/runtime/permissions"
+	"sallyport/runtime/plugins"
+)
+
+// The symbols that stand for the two folders in an identity (spec/approval.md 2.1a).
+const (
+	rootSymbol = "${PLUGIN_ROOT}"
+	dataSymbol = "${PLUGIN_DATA}"
+)
+
+// Mode says how much a resolution may believe.
+type Mode int
+
+// Full reads every byte: for questions and starts. Cached believes what the file
+// system says did not change: for lists (spec/approval.md 5.2).
+const (
+	Full Mode = iota
+	Cached
+)
+
+// Resolver turns a declared connector into what exactly would run.
+type Resolver struct {
+	Parent     env.Parent
+	PluginData func(plugin string) string // PLUGIN_DATA, absolute
+	Cache      *artifact.Cache            // may be nil: Cached then digests in full
+	memo       programMemo
+}
+
+// Resolved is a connector as it is now, with everything an approval is bound to.
+type Resolved struct {
+	Connector  plugins.Connector
+	Fields     Fields
+	Identity   Identity
+	Tree       *artifact.Tree // nil without a bundle
+	Executable env.Executable // zero for a connector that is dialled
+	Path       string         // the user's PATH that was used; stored with the approval
+	Warnings   []Fact         // what the approval does not fix, most serious first
+	plan       *env.Plan      // speaks of the source folder; for showing only
+}
+
+// Digest returns the digest of the bundle, "" without one.
+func (r Resolved) Digest() artifact.Digest {
+	if r.Tree == nil {
+		return ""
+	}
+	return r.Tree.Digest
+}
+
+// Resolve finds, reads and expands everything. path is the user's PATH: the
+// present one for a question, the approved one for comparing with an approval.
+// A refusal is a *coded.Error that says why this cannot be approved as it is.
+func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, path string) (Resolved, error) {
+	out := Resolved{Connector: c, Path: path}
+	if c.Invalid != nil {
+		return out, c.Invalid
+	}
+	plan, err := r.plan(c, c.Root, path)
+	if err != nil {
+		return out, err
+	}
+	out.plan = plan
+	fields, err := r.declared(c)
+	if err != nil {
+		return out, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		out.Tree, err = r.tree(ctx, c, mode)
+		return err
+	})
+	if c.Transport == plugins.Stdio {
+		group.Go(func() (err error) {
+			out.Executable, err = r.program(ctx, c, mode, plan)
+			return err
+		})
+	}
+	var inputs []Input
+	if c.Root == "" {
+		group.Go(func() (err error) {
+			inputs, err = inputsOf(ctx, c)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return out, err
+	}
+	fields.Inputs = inputs
+	fields.Artifact = NoArtifact
+	if out.Tree != nil {
+		fields.Artifact = string(out.Tree.Digest)
+	}
+	if c.Transport == plugins.Stdio {
+		program := programFields(out.Executable, r.symbolic(c))
+		fields.Executable = &program
+		out.Warnings = notFixed(c, out.Executable, fields.Args)
+	}
+	out.Fields = fields.normal()
+	out.Identity = out.Fields.Identity()
+	if out.Identity == "" {
+		return out, &coded.Error{Code: artifact.CodePathEncoding, Sentence: "a text of the connector is not valid UTF-8", Next: "rename or rewrite it"}
+	}
+	return out, nil
+}
+
+// declared fills the fields that need no file but the manifest.
+func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
+	f := Fields{
+		Plugin: c.ID.Plugin, Binding: c.ID.Server, Source: c.Source, Version: c.Version,
+		Transport: string(c.Transport),
+		Env:       entriesOf(c.Launch.Env),
+		Headers:   entriesOf(c.Launch.Headers),
+		Inherit:   sorted(c.Launch.Inherit),
+		Permitted: permissionFields(requested(c)),
+		Options:   optionFields(c.Options),
+	}
+	if err := env.CheckArguments(c.Launch.Command, c.Launch.Args, c.Launch.Cwd); err != nil {
+		return f, err
+	}
+	if err := env.CheckNoSecret("address", c.Launch.URL); err != nil {
+		return f, err
+	}
+	var err error
+	for _, text := range []struct {
+		declared string
+		to       *Text
+	}{
+		{c.Launch.Command, &f.Command}, {c.Launch.Cwd, &f.Cwd}, {c.Launch.URL, &f.URL},
+	} {
+		if *text.to, err = symbolicText(c, text.declared); err != nil {
+			return f, err
+		}
+	}
+	for _, arg := range c.Launch.Args {
+		text, err := symbolicText(c, arg)
+		if err != nil {
+			return f, err
+		}
+		f.Args = append(f.Args, text)
+	}
+	if c.Transport == plugins.Stdio && f.Cwd.Expanded == "" {
+		f.Cwd.Expanded = defaultDir(c)
+	}
+	return f, nil
+}
+
+func defaultDir(c plugins.Connector) string {
+	if c.Root == "" {
+		return dataSymbol
+	}
+	return rootSymbol
+}
+
+// requested is what the package asks for. One that says nothing asks for its own
+// data folder and whatever tools the operator allows (spec/permissions.md).
+func requested(c plugins.Connector) permissions.Set {
+	set := c.Requested
+	if set.Tools == nil && set.Net == nil && set.Secrets == nil && set.FS == nil {
+		return permissions.Undeclared()
+	}
+	return set
+}
+
+func entriesOf(values []plugins.Value) []Entry {
+	entries := make([]Entry, len(values))
+	for i, v := range values {
+		entries[i] = Entry{Name: v.Name, Value: v.Value, Operator: v.FromOperator}
+	}
+	return entries
+}
+
+// symbolicText expands the placeholders to their symbols, so that the identity
+// does not depend on where the snapshot lies.
+func symbolicText(c plugins.Connector, text string) (Text, error) {
+	root := rootSymbol
+	if c.Root == "" {
+		root = ""
+	}
+	expanded, err := env.ExpandFolders(text, root, dataSymbol, isClaude(c))
+	return Text{Declared: text, Expanded: expanded}, err
+}
+
+func isClaude(c plugins.Connector) bool { return strings.HasPrefix(c.Format, "claude") }
+
+// plan builds the environment with root as PLUGIN_ROOT.
+func (r *Resolver) plan(c plugins.Connector, root, path string) (*env.Plan, error) {
+	declared := make([]env.Declared, len(c.Launch.Env))
+	for i, v := range c.Launch.Env {
+		declared[i] = env.Declared{Name: v.Name, Value: v.Value, References: v.FromOperator}
+	}
+	plan, err := env.Build(env.Request{
+		Parent: r.Parent, Path: path, Declared: declared, Inherit: c.Launch.Inherit,
+		Secrets: requested(c).Secrets, Root: root, Data: r.data(c), Claude: isClaude(c),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range c.Launch.Headers {
+		if err := plan.CheckHeader(env.Declared{Name: h.Name, Value: h.Value, References: h.FromOperator}); err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+func (r *Resolver) data(c plugins.Connector) string {
+	if r.PluginData == nil {
+		return ""
+	}
+	return r.PluginData(c.ID.Plugin)
+}
+
+func (r *Resolver) tree(ctx context.Context, c plugins.Connector, mode Mode) (*artifact.Tree, error) {
+	if c.Root == "" {
+		return nil, nil
+	}
+	if mode == Cached && r.Cache != nil {
+		return r.Cache.Tree(ctx, c.Root)
+	}
+	return artifact.Of(ctx, c.Root, artifact.Options{})
+}
+
+func (r *Resolver) program(ctx context.Context, c plugins.Connector, mode Mode, plan *env.Plan) (env.Executable, error) {
+	search, err := r.search(c, c.Root, plan)
+	if err != nil {
+		return env.Executable{}, err
+	}
+	if mode == Cached {
+		if known, ok := r.memo.get(search); ok {
+			return known, nil
+		}
+	}
+	found, err := env.Find(ctx, search)
+	if err != nil {
+		return found, err
+	}
+	if err := env.CheckBatch(found.Found, c.Launch.Args); err != nil {
+		return found, err
+	}
+	r.memo.put(search, found)
+	return found, nil
+}
+
+func (r *Resolver) search(c plugins.Connector, root string, plan *env.Plan) (env.Search, error) {
+	command, err := env.ExpandFolders(c.Launch.Command, root, r.data(c), isClaude(c))
+	if err != nil {
+		return env.Search{}, err
+	}
+	path, err := plan.Path()
+	if err != nil {
+		return env.Search{}, err
+	}
+	home, _ := r.Parent.Lookup("HOME")
+	ext, _ := r.Parent.Lookup("PATHEXT")
+	return env.Search{Command: command, Path: path, Root: root, Home: home, PathExt: ext}, nil
+}
+
+// symbolic writes a path below the two folders with their symbols.
+func (r *Resolver) symbolic(c plugins.Connector) func(string) string {
+	places := []struct{ dir, symbol string }{{c.Root, rootSymbol}, {r.data(c), dataSymbol}}
+	return func(path string) string {
+		for _, place := range places {
+			if rel, ok := below(place.dir, path); ok {
+				return place.symbol + "/" + rel
+			}
+		}
+		return path
+	}
+}
+
+// below returns path relative to dir, slashed, if it is inside.
+func below(dir, path string) (string, bool) {
+	if dir == "" || path == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// refusalOf returns err as the coded error that it is or holds.
+func refusalOf(err error) *coded.Error {
+	var refusal *coded.Error
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	code := "resolve-failed"
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		code = "interrupted"
+	}
+	return &coded.Error{Code: code, Sentence: "what would run could not be read", Next: "try again", Err: err}
+}
+
+func hasFact(facts []Fact, code string) bool {
+	return slices.ContainsFunc(facts, func(f Fact) bool { return f.Code == code })
+}
