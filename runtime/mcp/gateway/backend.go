@@ -4,21 +4,13 @@ import (
 	"context"
 	"encoding/json"
 
+	"sallyport/runtime/mcp"
 	"sallyport/runtime/plugins"
 )
 
 // Upstream is the way back from a server to the one agent whose request is being
-// served. Its methods may be called from any goroutine until the request is over,
-// and are harmless afterwards.
-type Upstream interface {
-	// Notify passes a notification on. It never waits for the agent.
-	Notify(method string, params json.RawMessage)
-	// Request asks the agent and returns its result. The error is an *RPCError
-	// where the agent answered with one.
-	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// Supports reports whether the agent advertised what the method needs.
-	Supports(method string) bool
-}
+// served. The gateway's are harmless after the request is over.
+type Upstream = mcp.Upstream
 
 // Backend is what stands below the gateway. All methods may be called at once.
 type Backend interface {
@@ -33,7 +25,7 @@ type Backend interface {
 	Call(ctx context.Context, client string, id plugins.ID, tool string, params json.RawMessage, up Upstream) (json.RawMessage, error)
 	// Request sends prompts/get, resources/*, completion/complete or
 	// logging/setLevel. For logging/setLevel the backend remembers the level and
-	// starts nothing.
+	// starts nothing. up is nil where the gateway asks for itself.
 	Request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up Upstream) (json.RawMessage, error)
 	// Subscribe delivers events until cancel is called. The function it gets
 	// returns at once.
@@ -62,9 +54,12 @@ type Exposed struct {
 	Capabilities json.RawMessage
 	// Resources is true where the server offers resources.
 	Resources bool
-	// Modern is true where the server speaks 2026-07-28 as well: then a request
-	// of that generation reaches it with its _meta as the agent wrote it. An
-	// older server never sees those keys.
+	// Modern is true where the connection with the server is of 2026-07-28
+	// (server/discover, no initialize). Requests then reach it with that
+	// generation's _meta, for agents of either, and it asks agents by answering
+	// input_required. A server of the older generation never sees those keys.
+	// resources/subscribe, resources/unsubscribe and logging/setLevel, which the
+	// newer one does not have, are the backend's to translate.
 	Modern bool
 }
 

@@ -110,7 +110,7 @@ func withToken(params, token []byte) []byte {
 
 // Request implements Upstream: a question on the request's own stream.
 func (c *call) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	if !c.Supports(method) {
+	if c.session == nil || !c.Supports(method) {
 		return nil, unsupported(method)
 	}
 	ctx, stop := context.WithCancelCause(ctx)

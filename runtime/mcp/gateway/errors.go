@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/mcp"
 )
 
 // JSON-RPC error codes. Those of JSON-RPC 2.0 first; codeRefused is in the range
@@ -33,18 +34,8 @@ type rawError interface {
 	RPCError() json.RawMessage
 }
 
-// RPCError is a JSON-RPC error object, byte for byte.
-type RPCError struct{ Raw json.RawMessage }
-
-func (e *RPCError) Error() string {
-	return "the peer answered with an error: " + text(e.Raw, "message")
-}
-
-// RPCError returns the error object.
-func (e *RPCError) RPCError() json.RawMessage { return e.Raw }
-
 // refuse makes an error answer of the gateway's own. data is JSON or nil.
-func refuse(code int, message string, data []byte) *RPCError {
+func refuse(code int, message string, data []byte) *mcp.RPCError {
 	raw := append([]byte(`{"code":`), strconv.Itoa(code)...)
 	raw = append(raw, `,"message":`...)
 	raw = append(raw, quote(message)...)
@@ -52,11 +43,11 @@ func refuse(code int, message string, data []byte) *RPCError {
 		raw = append(raw, `,"data":`...)
 		raw = append(raw, data...)
 	}
-	return &RPCError{Raw: append(raw, '}')}
+	return &mcp.RPCError{Raw: append(raw, '}')}
 }
 
 // refuseCoded is refuse for a reason with a stable code.
-func refuseCoded(code int, reason *coded.Error) *RPCError {
+func refuseCoded(code int, reason *coded.Error) *mcp.RPCError {
 	message := reason.Error() + " [" + reason.Code + "]"
 	if reason.Next != "" {
 		message += ". " + reason.Next

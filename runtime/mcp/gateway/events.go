@@ -290,7 +290,7 @@ func (g *Gateway) watchFor(c *call, v *view, l *listener, uri string) bool {
 		return false
 	}
 	params := append(append(json.RawMessage(`{"uri":`), quote(uri)...), '}')
-	if _, err := g.backend.Request(c.ctx, c.client.name, to.ID, "resources/subscribe", params, quiet{}); err != nil {
+	if _, err := g.backend.Request(c.ctx, c.client.name, to.ID, "resources/subscribe", params, nil); err != nil {
 		g.log.Info("cannot subscribe", "connector", to.ID.String(), "error", err)
 		return false
 	}

@@ -215,7 +215,7 @@ func (s *session) receive(e mcp.Envelope) {
 	switch e.Kind {
 	case mcp.Response:
 		if e.Error != nil {
-			s.answered(e.ID, answer{err: &RPCError{Raw: e.Error}})
+			s.answered(e.ID, answer{err: &mcp.RPCError{Raw: e.Error}})
 			return
 		}
 		s.answered(e.ID, answer{result: e.Result})

@@ -194,10 +194,12 @@ type send func(context.Context, json.RawMessage, Upstream) (json.RawMessage, err
 
 // forward sends a request down in the generation of its agent.
 func (g *Gateway) forward(c *call, to *Exposed, params json.RawMessage, send send) (json.RawMessage, error) {
-	if !c.modern {
+	switch {
+	case !c.modern && to.Modern:
+		return g.bridge(c, params, send)
+	case !c.modern:
 		return send(c.ctx, params, c)
-	}
-	if !to.Modern {
+	case !to.Modern:
 		params = withoutModernMeta(params)
 	}
 	result, err := g.converse(c, func(ctx context.Context, up Upstream) (json.RawMessage, error) {

@@ -76,7 +76,10 @@ func (g *Gateway) resourcePage(c *call, v *view, of *Exposed, theirs string) (it
 	if theirs != "" {
 		params = append(append(json.RawMessage(`{"cursor":`), quote(theirs)...), '}')
 	}
-	result, err := g.backend.Request(c.ctx, c.client.name, of.ID, "resources/list", params, quiet{})
+	if of.Modern {
+		params = c.withMeta(params)
+	}
+	result, err := g.backend.Request(c.ctx, c.client.name, of.ID, "resources/list", params, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -268,7 +271,7 @@ func (g *Gateway) unwatch(client string, w watch) {
 	}
 	g.spawn(func() {
 		params := append(append(json.RawMessage(`{"uri":`), quote(w.uri)...), '}')
-		if _, err := g.backend.Request(g.ctx, client, w.id, "resources/unsubscribe", params, quiet{}); err != nil {
+		if _, err := g.backend.Request(g.ctx, client, w.id, "resources/unsubscribe", params, nil); err != nil {
 			g.log.Debug("cannot unsubscribe", "connector", w.id.String(), "error", err)
 		}
 	})
