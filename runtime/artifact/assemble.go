@@ -21,21 +21,30 @@ type assembly struct {
 func (w *walk) assemble() (*Tree, error) {
 	count := int(w.entries.Load())
 	a := &assembly{walk: w, tree: &Tree{Leaves: make([]Leaf, 0, count)}, encoder: newEncoder(count)}
-	if w.root.refusal != nil {
-		return nil, w.root.refusal
-	}
-	if err := a.dir(w.root); err != nil {
+	err := a.all()
+	digest := a.encoder.close()
+	if err != nil {
 		return nil, err
 	}
-	if a.unread != "" {
-		return nil, errUnread(a.unread)
-	}
-	a.tree.Digest = a.encoder.digest()
+	a.tree.Digest = digest
 	a.tree.Warnings = w.warnings
 	slices.SortFunc(a.tree.Warnings, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Other, y.Other))
 	})
 	return a.tree, nil
+}
+
+func (a *assembly) all() error {
+	if a.root.refusal != nil {
+		return a.root.refusal
+	}
+	if err := a.dir(a.root); err != nil {
+		return err
+	}
+	if a.unread != "" {
+		return errUnread(a.unread)
+	}
+	return nil
 }
 
 // dir emits a directory's entries. What is below a directory "a" stands behind

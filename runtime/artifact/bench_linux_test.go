@@ -132,3 +132,55 @@ func BenchmarkDigestAgainstFloor(b *testing.B) {
 			return err
 		}})
 }
+
+// BenchmarkRecheckAgainstLstat: the goal is 2.2 of an lstat of every entry. The
+// yardstick knows all names beforehand and uses two threads and raw calls; the
+// other two have to find the names as the re-check has, in raw calls and with
+// the standard library.
+func BenchmarkRecheckAgainstLstat(b *testing.B) {
+	dir := benchTree(b)
+	dirs := listTree(b, dir)
+	if !cacheable(dir) {
+		b.Log("this file system is never trusted: every re-check is a full digest")
+	}
+	cache, err := OpenCache(CacheConfig{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	race(b, contender{"lstat", func() error { return lstatAll(dirs) }},
+		contender{"recheck", func() error {
+			_, err := cache.Tree(context.Background(), dir)
+			return err
+		}},
+		contender{"lstat-listing", func() error { return listAndLstat(dirs) }},
+		contender{"lstat-walkdir", func() error { return lstatWalkDir(dir) }},
+		fullDigest(dir))
+}
+
+// listAndLstat is lstatAll for a program that must list the directories too.
+func listAndLstat(dirs []listedDir) error {
+	return onTwoThreads(dirs, func(dirfd int, _ *listedDir, buf []byte) error {
+		var st unix.Stat_t
+		for {
+			n, err := unix.Getdents(dirfd, buf[:32<<10])
+			if n <= 0 {
+				return err
+			}
+			for at := 0; at < n; at += int(*(*uint16)(unsafe.Pointer(&buf[at+direntLength]))) {
+				if _, _, e := unix.RawSyscall6(sysFstatat, uintptr(dirfd), uintptr(unsafe.Pointer(&buf[at+direntName])), uintptr(unsafe.Pointer(&st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0); e != 0 {
+					return e
+				}
+			}
+		}
+	})
+}
+
+// lstatWalkDir is the standard walk with an lstat of each entry, on one thread.
+func lstatWalkDir(dir string) error {
+	return filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil {
+			_, err = d.Info()
+		}
+		return err
+	})
+}

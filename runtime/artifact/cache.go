@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,38 +108,20 @@ const clockGrain = 100 * time.Millisecond
 type reuse struct {
 	dirs   map[string]*cachedDir // by NFC path
 	loaded int                   // entries in dirs
+	dev    uint64                // device that all of them are on
 
 	hits, misses atomic.Int64
 	begin        sync.Once
 	t0           int64 // nanoseconds; set by begin
 }
 
-// cachedDir holds the trusted files of one directory, by ascending raw name.
-type cachedDir struct{ files []cachedFile }
-
-type cachedFile struct {
-	name string
-	id   identity
-	sum  [sha256.Size]byte
-}
-
-func (d *cachedDir) find(name string) *cachedFile {
-	if d == nil {
-		return nil
-	}
-	i, ok := slices.BinarySearchFunc(d.files, name, func(f cachedFile, name string) int { return strings.Compare(f.name, name) })
-	if !ok {
-		return nil
-	}
-	return &d.files[i]
-}
-
 // knows fills e from the cache if the file is exactly the one that was hashed.
 func (r *reuse) knows(w *walk, n *node, e *entry, s *scratch) bool {
-	if known := n.cached.find(e.raw); known != nil {
+	if i, ok := n.cached.find(e.raw); ok {
 		id, err := w.src.lstat(n.handle, e.raw, s)
-		if err == nil && id == known.id && id.kind() == KindFile && id.dev == w.root.id.dev && id.size <= w.limits.FileBytes {
-			e.id, e.sum, e.hashed, e.trusted = id, known.sum, true, true
+		if err == nil && id == n.cached.identity(i, r.dev) && id.kind() == KindFile && id.size <= w.limits.FileBytes {
+			e.id, e.hashed, e.trusted = id, true, true
+			copy(e.sum[:], n.cached.sum(i))
 			r.hits.Add(1)
 			return true
 		}
@@ -159,7 +139,7 @@ func (r *reuse) settled(w *walk, id identity) bool {
 // encodeCache returns the cache file for a walked tree: its trusted files only.
 func encodeCache(root string, top *node) []byte {
 	e := cacheEncoder{}
-	e.begin(root)
+	e.begin(root, top.id.dev)
 	e.node(top)
 	return e.end()
 }

@@ -108,7 +108,7 @@ func join(dir, name string) string {
 }
 
 func (c *copier) subdir(from, to *os.Root, name, path string, depth int) error {
-	source, _, err := rootSource{}.openDir(handle{root: from}, name)
+	source, _, err := rootSource{}.openDir(handle{root: from}, name, nil)
 	if err != nil {
 		return refuse(codeOf(err), path, err)
 	}

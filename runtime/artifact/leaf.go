@@ -3,7 +3,6 @@ package artifact
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"strconv"
 )
 
@@ -44,36 +43,65 @@ func DigestOf(leaves []Leaf) Digest {
 	for i := range leaves {
 		e.add(&leaves[i])
 	}
-	return e.digest()
+	return e.close()
 }
 
-// encoder writes records into the hash (spec/artifact-digest.md 3).
+// encoder writes records into the hash (spec/artifact-digest.md 3). Hashing has
+// a goroutine of its own, so that it takes no time from making the records.
 type encoder struct {
-	hash hash.Hash
 	buf  []byte
+	full chan []byte
+	free chan []byte
+	sum  chan []byte
 }
 
-const encoderBuffer = 32 << 10
+const (
+	encoderBuffer = 64 << 10
+	longestRecord = maxPath + maxTarget + 256
+)
 
 func newEncoder(count int) *encoder {
-	e := &encoder{hash: sha256.New(), buf: make([]byte, 0, encoderBuffer+2*maxPath+256)}
+	e := &encoder{full: make(chan []byte, 1), free: make(chan []byte, 2), sum: make(chan []byte, 1)}
+	for range cap(e.free) {
+		e.free <- nil
+	}
+	go e.work()
+	e.next()
 	e.buf = append(e.buf, "sallyport-artifact-v1\n"...)
 	e.buf = strconv.AppendInt(e.buf, int64(count), 10)
 	e.buf = append(e.buf, '\n')
 	return e
 }
 
-func (e *encoder) add(l *Leaf) {
-	e.buf = appendRecord(e.buf, l)
-	if len(e.buf) >= encoderBuffer {
-		e.hash.Write(e.buf)
-		e.buf = e.buf[:0]
+func (e *encoder) work() {
+	h := sha256.New()
+	for b := range e.full {
+		h.Write(b)
+		e.free <- b
+	}
+	e.sum <- h.Sum(nil)
+}
+
+func (e *encoder) next() {
+	e.buf = (<-e.free)[:0]
+	if e.buf == nil {
+		e.buf = make([]byte, 0, encoderBuffer+longestRecord)
 	}
 }
 
-func (e *encoder) digest() Digest {
-	e.hash.Write(e.buf)
-	return digestFromSum(e.hash.Sum(nil))
+func (e *encoder) add(l *Leaf) {
+	e.buf = appendRecord(e.buf, l)
+	if len(e.buf) >= encoderBuffer {
+		e.full <- e.buf
+		e.next()
+	}
+}
+
+// close ends the encoder and returns the digest. It must be called once.
+func (e *encoder) close() Digest {
+	e.full <- e.buf
+	close(e.full)
+	return digestFromSum(<-e.sum)
 }
 
 func appendRecord(b []byte, l *Leaf) []byte {

@@ -82,12 +82,23 @@ func FuzzDecodeLeaves(f *testing.F) {
 
 func FuzzDecodeCache(f *testing.F) {
 	e := cacheEncoder{}
-	e.begin("/r")
-	f.Add(e.buf)
-	f.Add(append(e.buf, "\x01\x00\x00\x00a\xff\xff\xff\xff"...))
+	e.begin("/r", 1)
+	f.Add(slices.Clone(e.buf))
+	e.dir("a", []*entry{{raw: "b"}, {raw: "c"}})
+	f.Add(slices.Clone(e.buf))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e := cacheEncoder{buf: body}
-		decodeCache(e.end(), "/r") // must not panic or allocate beyond its input
+		r := &reuse{}
+		if r.decode(e.end(), "/r") != nil {
+			return
+		}
+		for _, dir := range r.dirs { // whatever is accepted can be searched
+			for i := range dir.len() {
+				dir.find(dir.name(i))
+				dir.identity(i, r.dev)
+				dir.sum(i)
+			}
+		}
 	})
 }
 

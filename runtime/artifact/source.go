@@ -16,7 +16,7 @@ import (
 type source interface {
 	// openRoot opens dir, which may be reached through a link.
 	openRoot(dir string) (handle, identity, error)
-	openDir(parent handle, name string) (handle, identity, error)
+	openDir(parent handle, name string, s *scratch) (handle, identity, error)
 	// list calls each with every name and its kind (0: neither file, directory nor
 	// link), in the file system's order. name is valid during the call only.
 	list(dir handle, s *scratch, each func(name []byte, kind byte)) error
@@ -24,6 +24,8 @@ type source interface {
 	lstat(dir handle, name string, s *scratch) (identity, error)
 	readLink(dir handle, name string, s *scratch) (string, error)
 	openFile(dir handle, name string, s *scratch) (file, identity, error)
+	// prefetch may ask the disk for the files of a chunk that is about to be read.
+	prefetch(dir handle, chunk []entry, s *scratch)
 	read(f file, buf []byte, offset int64) (int, error)
 	statFile(f file) (identity, error)
 	closeFile(f file)
@@ -92,11 +94,18 @@ type scratch struct {
 
 func newScratch() *scratch {
 	return &scratch{
-		read:    make([]byte, readBuffer),
 		dirents: make([]byte, 32<<10),
 		name:    make([]byte, 0, 512),
 		folded:  make(map[string]*entry),
 	}
+}
+
+// buffer returns the memory for one read; a re-check by lstat needs none.
+func (s *scratch) buffer() []byte {
+	if s.read == nil {
+		s.read = make([]byte, readBuffer)
+	}
+	return s.read
 }
 
 // codeOf tells a listed entry that is no longer what was listed from one that

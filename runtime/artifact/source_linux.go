@@ -24,6 +24,7 @@ import (
 type rawSource struct {
 	noCachedOpen atomic.Bool
 	noCachedRead atomic.Bool
+	cold         atomic.Bool // the last reads had to wait for the disk
 }
 
 func newSource(o Options) source {
@@ -63,18 +64,14 @@ func rootRefusal(dir string, err error) error {
 	return refuse(CodeNotADirectory, "", err)
 }
 
-func (*rawSource) openDir(parent handle, name string) (handle, identity, error) {
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat(parent.fd, name, openDirFlags, 0)
-		return err
-	})
+func (r *rawSource) openDir(parent handle, name string, s *scratch) (handle, identity, error) {
+	fd, err := r.openat(parent.fd, name, openDirFlags, s)
 	if err != nil {
 		return handle{}, identity{}, err
 	}
 	id, err := fstat(fd)
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return handle{}, identity{}, err
 	}
 	return handle{fd: fd}, id, nil
@@ -143,7 +140,7 @@ func (*rawSource) lstat(dir handle, name string, s *scratch) (identity, error) {
 
 func (*rawSource) readLink(dir handle, name string, s *scratch) (string, error) {
 	// A text of maxTarget+1 bytes is enough to refuse it as too long.
-	buf := s.read[:maxTarget+1]
+	buf := s.buffer()[:maxTarget+1]
 	var n int
 	err := retry(func() (err error) {
 		n, err = unix.Readlinkat(dir.fd, name, buf)
@@ -156,22 +153,22 @@ func (*rawSource) readLink(dir handle, name string, s *scratch) (string, error) 
 }
 
 func (r *rawSource) openFile(dir handle, name string, s *scratch) (file, identity, error) {
-	fd, err := r.openat(dir.fd, name, s)
+	fd, err := r.openat(dir.fd, name, openFileFlags, s)
 	if err != nil {
 		return file{}, identity{}, err
 	}
 	id, err := fstat(fd)
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return file{}, identity{}, err
 	}
 	return file{fd: fd}, id, nil
 }
 
-func (r *rawSource) openat(dirfd int, name string, s *scratch) (int, error) {
+func (r *rawSource) openat(dirfd int, name string, flags uint64, s *scratch) (int, error) {
 	path := s.cString(name)
 	if !r.noCachedOpen.Load() {
-		how := unix.OpenHow{Flags: openFileFlags, Resolve: resolveCached}
+		how := unix.OpenHow{Flags: flags, Resolve: resolveCached}
 		fd, _, e := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(dirfd), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&how)), unix.SizeofOpenHow, 0, 0)
 		switch e {
 		case 0:
@@ -184,7 +181,7 @@ func (r *rawSource) openat(dirfd int, name string, s *scratch) (int, error) {
 		}
 	}
 	for {
-		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(dirfd), uintptr(unsafe.Pointer(path)), openFileFlags, 0, 0, 0)
+		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(dirfd), uintptr(unsafe.Pointer(path)), uintptr(flags), 0, 0, 0)
 		if e == unix.EINTR {
 			continue
 		}
@@ -195,6 +192,24 @@ func (r *rawSource) openat(dirfd int, name string, s *scratch) (int, error) {
 	}
 }
 
+// prefetch asks for all files of a chunk at once, where the one before was cold:
+// the disk then works on many small files at a time rather than on one. Errors
+// are met again when the file is read.
+func (r *rawSource) prefetch(dir handle, chunk []entry, s *scratch) {
+	if !r.cold.Swap(false) {
+		return
+	}
+	for i := range chunk {
+		if chunk[i].kind != KindFile {
+			continue
+		}
+		if fd, err := r.openat(dir.fd, chunk[i].raw, openFileFlags, s); err == nil {
+			unix.Fadvise(fd, 0, readBuffer, unix.FADV_WILLNEED)
+			closeFD(fd)
+		}
+	}
+}
+
 func (r *rawSource) read(f file, buf []byte, offset int64) (int, error) {
 	if !r.noCachedRead.Load() {
 		vec := unix.Iovec{Base: &buf[0], Len: uint64(len(buf))}
@@ -202,7 +217,9 @@ func (r *rawSource) read(f file, buf []byte, offset int64) (int, error) {
 		switch e {
 		case 0:
 			return int(n), nil
-		case unix.EAGAIN, unix.EINTR: // would sleep
+		case unix.EAGAIN: // would sleep
+			r.cold.Store(true)
+		case unix.EINTR:
 		default:
 			r.noCachedRead.Store(true)
 		}
@@ -217,9 +234,12 @@ func (r *rawSource) read(f file, buf []byte, offset int64) (int, error) {
 
 func (*rawSource) statFile(f file) (identity, error) { return fstat(f.fd) }
 
-func (*rawSource) closeFile(f file) { unix.RawSyscall(unix.SYS_CLOSE, uintptr(f.fd), 0, 0) }
+func (*rawSource) closeFile(f file) { closeFD(f.fd) }
 
-func (*rawSource) closeDir(dir handle) { unix.Close(dir.fd) }
+func (*rawSource) closeDir(dir handle) { closeFD(dir.fd) }
+
+// closeFD closes what was open for reading only: there is nothing to wait for.
+func closeFD(fd int) { unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 func (*rawSource) settle(dir handle) int64 { return settleAt(dir.fd) }
 

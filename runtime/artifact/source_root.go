@@ -30,7 +30,7 @@ func (rootSource) openRoot(dir string) (handle, identity, error) {
 	return h, id, nil
 }
 
-func (r rootSource) openDir(parent handle, name string) (handle, identity, error) {
+func (r rootSource) openDir(parent handle, name string, _ *scratch) (handle, identity, error) {
 	before, err := parent.root.Lstat(name)
 	if err != nil {
 		return handle{}, identity{}, err
@@ -131,6 +131,8 @@ func (rootSource) openFile(dir handle, name string, _ *scratch) (file, identity,
 	}
 	return file{f: f}, identityOf(after), nil
 }
+
+func (rootSource) prefetch(handle, []entry, *scratch) {}
 
 func (rootSource) read(f file, buf []byte, offset int64) (int, error) {
 	n, err := f.f.ReadAt(buf, offset)

@@ -124,7 +124,7 @@ func (w *walk) openDir(n *node, s *scratch) {
 		w.release(n.parent, s)
 		return
 	}
-	h, id, err := w.src.openDir(n.parent.handle, n.entry.raw)
+	h, id, err := w.src.openDir(n.parent.handle, n.entry.raw, s)
 	w.release(n.parent, s)
 	if err != nil {
 		w.cannotList(n, err)
@@ -292,6 +292,7 @@ func (w *walk) release(n *node, s *scratch) {
 
 // readChunk reads every entry of a chunk but the directories.
 func (w *walk) readChunk(n *node, chunk []entry, s *scratch) {
+	w.src.prefetch(n.handle, chunk, s)
 	for i := range chunk {
 		if w.stop.Load() {
 			return
@@ -369,22 +370,23 @@ func (w *walk) readFile(n *node, e *entry, s *scratch) *coded.Error {
 // reaches the size that the file had is the end: one system call less a file,
 // and the identity is compared afterwards anyway.
 func (w *walk) hashFile(f file, e *entry, s *scratch) (int64, error) {
-	n, err := w.src.read(f, s.read, 0)
+	buf := s.buffer()
+	n, err := w.src.read(f, buf, 0)
 	if err != nil {
 		return 0, err
 	}
-	if n < len(s.read) && int64(n) == e.id.size {
-		e.sum = sha256.Sum256(s.read[:n])
+	if n < len(buf) && int64(n) == e.id.size {
+		e.sum = sha256.Sum256(buf[:n])
 		return int64(n), nil
 	}
 	h, size := sha256.New(), int64(0)
 	for n > 0 && size <= e.id.size {
-		h.Write(s.read[:n])
+		h.Write(buf[:n])
 		size += int64(n)
 		if w.stop.Load() {
 			return size, context.Cause(w.ctx)
 		}
-		if n, err = w.src.read(f, s.read, size); err != nil {
+		if n, err = w.src.read(f, buf, size); err != nil {
 			return size, err
 		}
 	}
