@@ -22,9 +22,11 @@ func Layers() []Layer {
 			"these are leaves: others push into them and they ask nobody, so each can be read and tested alone",
 		},
 		{[]string{"runtime/plugins"}, "what is on disk is read before anybody decides about it"},
+		{[]string{"runtime/plugins/..."}, "the bundled plugins are files like any other's"},
 		{[]string{"runtime/secrets"}, "a secret's value goes to env and nowhere else"},
 		{[]string{"runtime/env"}, "the environment is computed from what it is given; it decides nothing"},
 		{[]string{"runtime/approvals"}, "approvals decides and mints grants; whoever uses a grant stands above it"},
+		{[]string{"runtime/approvals/..."}, "helpers for tests of approvals and of what takes a grant"},
 		{[]string{"runtime/process"}, "process starts what a grant names and knows no protocol"},
 		{[]string{"runtime/mcp"}, "mcp speaks to a process that is already allowed"},
 		{[]string{"runtime/mcp/..."}, "the gateway is the agents' side of mcp"},
@@ -48,7 +50,7 @@ func Bans() []Ban {
 	return []Ban{
 		{
 			"os/exec",
-			[]string{"runtime/process", "runtime/env", "runtime/plugins", "cli", "api/sidecar", "app", "internal/fakeserver", "internal/bench/..."},
+			[]string{"runtime/process", "runtime/env", "runtime/plugins", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/bench/..."},
 			"children start in runtime/process, with a grant; the others are Sallyport's own helpers, a closed list with fixed arguments (spec/approval.md 5.4a)",
 		},
 		{
@@ -58,6 +60,14 @@ func Bans() []Ban {
 		{
 			"github.com/wailsapp/wails/...", []string{"app", "."},
 			"the headless program links no window, and no package under runtime knows that there is one",
+		},
+		{
+			"sallyport/runtime/approvals/approvalstest", []string{"runtime/approvals/..."},
+			"it answers questions by itself, which is for tests alone",
+		},
+		{
+			"sallyport/internal/fakeserver/...", []string{"internal/fakeserver/..."},
+			"misbehaving servers are for tests alone",
 		},
 		{"net/http/pprof", nil, "it registers routes that no access rule covers"},
 		{"expvar", nil, "it registers routes that no access rule covers"},

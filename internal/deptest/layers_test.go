@@ -69,6 +69,8 @@ func TestForbiddenImportIsNamedWithItsReason(t *testing.T) {
 		{"a package that nobody placed", File{Package: "runtime/utils", Imports: []string{"sallyport/internal/coded"}}, "decide where it stands"},
 		{"a leaf starts processes", File{Package: "runtime/artifact", Imports: []string{"os/exec"}}, "with a grant"},
 		{"the runtime links Wails", File{Package: "runtime/host", Imports: []string{"github.com/wailsapp/wails/v2/pkg/runtime"}}, "no window"},
+		{"a product package answers by itself", File{Package: "runtime/host", Imports: []string{"sallyport/runtime/approvals/approvalstest"}}, "tests alone"},
+		{"a test answers by itself", File{Package: "runtime/host", Test: true, Imports: []string{"sallyport/runtime/approvals/approvalstest"}}, ""},
 		{"a test serves pprof", File{Package: "api", Test: true, Imports: []string{"net/http/pprof"}}, "access rule"},
 	}
 	for _, tt := range tests {
