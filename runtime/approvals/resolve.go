@@ -12,7 +12,6 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/env"
-	"sallyport/runtime/permissions"
 	"sallyport/runtime/plugins"
 )
 
@@ -124,7 +123,7 @@ func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
 		Env:       entriesOf(c.Launch.Env),
 		Headers:   entriesOf(c.Launch.Headers),
 		Inherit:   sorted(c.Launch.Inherit),
-		Permitted: permissionFields(requested(c)),
+		Permitted: permissionFields(c.Requested),
 		Options:   optionFields(c.Options),
 	}
 	if err := env.CheckArguments(c.Launch.Command, c.Launch.Args, c.Launch.Cwd); err != nil {
@@ -164,16 +163,6 @@ func defaultDir(c plugins.Connector) string {
 	return rootSymbol
 }
 
-// requested is what the package asks for. One that says nothing asks for its own
-// data folder and whatever tools the operator allows (spec/permissions.md).
-func requested(c plugins.Connector) permissions.Set {
-	set := c.Requested
-	if set.Tools == nil && set.Net == nil && set.Secrets == nil && set.FS == nil {
-		return permissions.Undeclared()
-	}
-	return set
-}
-
 func entriesOf(values []plugins.Value) []Entry {
 	entries := make([]Entry, len(values))
 	for i, v := range values {
@@ -203,7 +192,7 @@ func (r *Resolver) plan(c plugins.Connector, root, path string) (*env.Plan, erro
 	}
 	plan, err := env.Build(env.Request{
 		Parent: r.Parent, Path: path, Declared: declared, Inherit: c.Launch.Inherit,
-		Secrets: requested(c).Secrets, Root: root, Data: r.data(c), Claude: isClaude(c),
+		Secrets: c.Requested.Secrets, Root: root, Data: r.data(c), Claude: isClaude(c),
 	})
 	if err != nil {
 		return nil, err
