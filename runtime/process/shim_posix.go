@@ -1,0 +1,92 @@
+//go:build !windows
+
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sallyport/runtime/plugins"
+)
+
+// ShimMain sets umask, limits and descriptors and becomes the child. args are
+// what follows ShimArg: the order, the path, the child's arguments. It does not
+// return: either the image is replaced, or descriptor 3 says why not and the
+// exit status is 127.
+//
+// It runs between fork and exec of the child, in the child's environment: it
+// reads nothing from it, opens nothing and trusts nothing but its arguments.
+func ShimMain(args []string) {
+	runtime.LockOSThread()
+	if len(args) < 2 {
+		os.Exit(2)
+	}
+	var order shimOrder
+	if err := json.Unmarshal([]byte(args[0]), &order); err != nil {
+		os.Exit(2)
+	}
+	path, argv, environ := args[1], args[1:], os.Environ()
+	syscall.Umask(0o077)
+	if err := closeOnExec(); err != nil {
+		fail("descriptors", err)
+	}
+	limits := limitsOf(order.Budget)
+	say(shimTraced)
+	if !traceMe() {
+		say(shimUntraced)
+	}
+	for _, l := range limits {
+		if err := lower(l); err != nil {
+			fail(l.name, err)
+		}
+	}
+	fail("exec", syscall.Exec(path, argv, environ))
+}
+
+type limit struct {
+	name       string
+	resource   int
+	soft, hard uint64
+}
+
+// limitsOf turns a budget into limits of one process. Those of the whole tree
+// are watched from outside (budget.go).
+func limitsOf(b plugins.Budget) []limit {
+	limits := []limit{{"core", unix.RLIMIT_CORE, coreLimit, coreLimit}}
+	if b.OpenFiles > 0 {
+		limits = append(limits, limit{"open files", unix.RLIMIT_NOFILE, uint64(b.OpenFiles), uint64(b.OpenFiles)})
+	}
+	if b.CPUSeconds > 0 {
+		limits = append(limits, limit{"cpu", unix.RLIMIT_CPU, uint64(b.CPUSeconds), uint64(b.CPUSeconds) + 1})
+	}
+	if b.MemoryBytes > 0 {
+		// Data, not address space: runtimes such as V8 reserve far more than they
+		// use. Twice the budget, because the watcher, which can say why, is to be
+		// the one that acts.
+		limits = append(limits, limit{"memory", unix.RLIMIT_DATA, 2 * uint64(b.MemoryBytes), 2 * uint64(b.MemoryBytes)})
+	}
+	return limits
+}
+
+// lower never raises what the user's own limit is.
+func lower(l limit) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(l.resource, &now); err != nil {
+		return err
+	}
+	hard := min(l.hard, uint64(now.Max))
+	return unix.Setrlimit(l.resource, &unix.Rlimit{Cur: min(l.soft, hard), Max: hard})
+}
+
+func say(line string) { unix.Write(shimStatus, []byte(line+"\n")) }
+
+func fail(what string, err error) {
+	number, _ := err.(syscall.Errno)
+	say(fmt.Sprintf("%s %d %s", shimFailed, int(number), what))
+	os.Exit(127)
+}
