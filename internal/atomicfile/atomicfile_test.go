@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestWriteReplacesWithTheExactPermissions(t *testing.T) {
@@ -240,5 +242,36 @@ func wantOnly(t *testing.T, path string) {
 		if entry.Name() != filepath.Base(path) {
 			t.Errorf("%s was left behind", entry.Name())
 		}
+	}
+}
+
+func TestSweepTakesOldTemporaryFilesOnly(t *testing.T) {
+	folder := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{".a.json.ABCDEFGH23.tmp", ".young.ABCDEFGH23.tmp", ".a.tmp", "a.json", ".a.json.abc.tmp"} {
+		path := filepath.Join(folder, name)
+		must(t, os.WriteFile(path, nil, 0o600))
+		if name != ".young.ABCDEFGH23.tmp" {
+			must(t, os.Chtimes(path, old, old))
+		}
+	}
+	// What a Write is killed with is named as Sweep expects.
+	create := func(name string) (file, error) {
+		must(t, os.WriteFile(name, nil, 0o600))
+		must(t, os.Chtimes(name, old, old))
+		return nil, errDisk
+	}
+	if err := write(create, replace, filepath.Join(folder, "b"), nil, 0o600); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	must(t, Sweep(folder, time.Minute))
+	entries, err := os.ReadDir(folder)
+	must(t, err)
+	var left []string
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	if want := ".a.json.abc.tmp .a.tmp .young.ABCDEFGH23.tmp a.json"; strings.Join(left, " ") != want {
+		t.Errorf("left are %q", left)
 	}
 }

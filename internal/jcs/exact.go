@@ -43,6 +43,12 @@ func isExact(text string) error {
 		return ErrRange
 	}
 	written := parseDecimal(text)
+	if f == 0 {
+		if written.digits != "" {
+			return ErrInexact
+		}
+		return nil
+	}
 	if written.isInteger() && written.equalsDouble(f) {
 		return nil
 	}
@@ -85,11 +91,9 @@ func parseDecimal(text string) decimal {
 
 func (d decimal) isInteger() bool { return d.exponent >= 0 }
 
-// equalsDouble reports whether the integer d is exactly f.
+// equalsDouble reports whether the integer d is exactly f, which is not zero: so
+// d.exponent is no larger than a text can be long.
 func (d decimal) equalsDouble(f float64) bool {
-	if d.digits == "" {
-		return f == 0
-	}
 	if len(d.digits)+d.exponent > maxIntegerDigits || f != math.Trunc(f) {
 		return false
 	}

@@ -139,6 +139,8 @@ func TestExact(t *testing.T) {
 		{`3.4028234663852886e38`, nil},
 		{`1e400`, ErrRange}, {`-1e400`, ErrRange}, {`1e99999999999999999999`, ErrRange},
 		{`1e-400`, ErrInexact}, {`1e-99999999999999999999`, ErrInexact},
+		{`1.5e-99999999999999999999`, ErrInexact}, {`-1.5e-9223372036854775808`, ErrInexact}, {`0.00e-9223372036854775808`, nil},
+		{`0.` + strings.Repeat("0", 400) + `1e401`, nil},
 		{`5e-324`, nil},
 		{`0.10000000000000000001`, ErrInexact},
 		{`3.14159265358979323846`, ErrInexact},

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -72,6 +73,36 @@ func TestWhatIsNotAFileIsUnreadable(t *testing.T) {
 		_, err = Open(t.Context(), Config{Path: path})
 		wantCode(t, "a link to nowhere", err, CodeUnreadable)
 	}
+}
+
+func TestAStoreWithoutPermissionIsUnreadableAndKept(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+		return // permissions do not stop them
+	}
+	path := newPath(t)
+	must(t, mustOpen(t, Config{Path: path}).Close())
+	must(t, os.Chmod(path, 0))
+	_, err := Open(t.Context(), Config{Path: path})
+	wantCode(t, "a file of mode 0", err, CodeUnreadable)
+	must(t, os.Chmod(path, 0o600))
+	must(t, mustOpen(t, Config{Path: path, MustExist: true}).Check(t.Context()))
+
+	must(t, os.Chmod(path, 0o400))
+	db, err := Open(t.Context(), Config{Path: path})
+	if err == nil {
+		err = db.Update(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.Exec(`INSERT INTO meta (key, value) VALUES ('a', x'01')`)
+			return err
+		})
+		db.Close()
+	}
+	wantCode(t, "a file that is only readable", err, CodeUnreadable)
+	must(t, os.Chmod(filepath.Dir(path), 0o500))
+	defer os.Chmod(filepath.Dir(path), 0o700)
+	alone, err := OpenReadOnly(t.Context(), path)
+	must(t, err)
+	must(t, alone.Check(t.Context()))
+	must(t, alone.Close())
 }
 
 // A store that was not closed has its newest pages in the log; what the log can

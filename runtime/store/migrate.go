@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sallyport/internal/atomicfile"
 	"sallyport/internal/coded"
@@ -43,6 +44,7 @@ func embedded() []migration {
 // create builds a fresh store beside path and gives it the name when it is
 // whole. If another process was quicker, its store stays.
 func create(ctx context.Context, path string, steps []migration) (err error) {
+	removeUnfinished(path)
 	building := path + "." + rand.Text()[:10] + ".new"
 	defer func() {
 		for _, suffix := range []string{"", walSuffix, "-shm", journalSuffix} {
@@ -59,6 +61,21 @@ func create(ctx context.Context, path string, steps []migration) (err error) {
 		return err
 	}
 	return nil
+}
+
+// removeUnfinished removes what a killed create left, but nothing so young that
+// another process may be building it.
+func removeUnfinished(path string) {
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	for _, entry := range entries {
+		rest, ours := strings.CutPrefix(entry.Name(), filepath.Base(path)+".")
+		if !ours || len(rest) < 14 || !strings.HasPrefix(rest[10:], ".new") {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+			os.Remove(filepath.Join(filepath.Dir(path), entry.Name()))
+		}
+	}
 }
 
 func build(ctx context.Context, path string, steps []migration) error {

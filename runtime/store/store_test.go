@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -215,6 +216,19 @@ func TestManyOpenersMakeOneStore(t *testing.T) {
 	}
 	must(t, db.Close())
 	wantFolder(t, path, "sallyport.db")
+}
+
+func TestWhatAKilledCreateLeftIsRemovedByTheNext(t *testing.T) {
+	path := newPath(t)
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{path + ".ABCDEFGHIJ.new", path + ".ABCDEFGHIJ.new-wal", path + ".before-v2", path + ".young.....new"} {
+		must(t, os.WriteFile(name, []byte("x"), 0o600))
+		if !strings.Contains(name, "young") {
+			must(t, os.Chtimes(name, old, old))
+		}
+	}
+	must(t, mustOpen(t, Config{Path: path}).Close())
+	wantFolder(t, path, "sallyport.db", "sallyport.db.before-v2", "sallyport.db.young.....new")
 }
 
 func TestOpenReadOnly(t *testing.T) {
