@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -166,6 +167,7 @@ func (c *Catalog) Scan(ctx context.Context) (*Listing, error) {
 		listing.Plugins = append(listing.Plugins, c.finish(*p, candidates[i]))
 	}
 	listing.settleNames()
+	c.unusedOverlays(listing)
 	c.log.Debug("plugins scanned", "plugins", len(listing.Plugins), "read", next.read)
 	return listing, nil
 }
@@ -189,6 +191,18 @@ func (c *Catalog) finish(p Plugin, from found) Plugin {
 		p.Connectors[i] = connector
 	}
 	return p
+}
+
+// unusedOverlays mentions what the operator wrote for a connector that is not
+// there: a misspelt id must not pass in silence.
+func (c *Catalog) unusedOverlays(l *Listing) {
+	for _, id := range slices.Sorted(maps.Keys(c.config.Overlay)) {
+		parsed, err := ParseID(id)
+		if _, found := l.Connector(parsed); err != nil || !found {
+			l.Problems = append(l.Problems, Problem{Code: "overlay-unused", Path: "config.json",
+				Sentence: "the configuration names a connector " + show(id) + " that is not there"})
+		}
+	}
 }
 
 // settleNames lets the first plugin of a name have it and marks the others.

@@ -291,3 +291,48 @@ func TestParseID(t *testing.T) {
 		}
 	}
 }
+
+func TestOverlayForNobodyIsMentioned(t *testing.T) {
+	dir := t.TempDir()
+	writePlugin(t, dir+"/x", "demo")
+	l := scan(t, New(Config{Folders: []Folder{{Path: dir, Label: "p"}}, Overlay: map[string]Overlay{"demo/mian": {}, "demo/main": {}}}))
+	if len(l.Problems) != 1 || l.Problems[0].Code != "overlay-unused" || !strings.Contains(l.Problems[0].Sentence, "mian") {
+		t.Fatalf("got %v", l.Problems)
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	fields := strings.Repeat(`, "x": 1`, 60_000)
+	for name, test := range map[string]struct{ manifest, invalid string }{
+		"many unknown fields":          {`{"$schema": "` + pluginSchema + `", "name": "demo"` + fields + "}", ""},
+		"a fatal one after many":       {`{"$schema": "` + pluginSchema + `", "name": "demo"` + fields + `, "version": 1}`, "field-invalid"},
+		"a name that is missing after": {`{"$schema": "` + pluginSchema + `"` + fields + "}", "name-invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFile(t, dir+"/plugin.json", test.manifest)
+			started := time.Now()
+			p, err := Load(t.Context(), dir)
+			if err != nil || codeOf(p.Invalid) != test.invalid || len(p.Problems) > maxProblems+2 {
+				t.Fatalf("invalid %v, %d problems, %v", p.Invalid, len(p.Problems), err)
+			}
+			if took := time.Since(started); took > 5*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func TestServersAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	writePlugin(t, dir, "demo")
+	var entries []string
+	for i := range maxServers + 1 {
+		entries = append(entries, fmt.Sprintf(`"s%d": {"type":"stdio","command":"x"}`, i))
+	}
+	writeFile(t, dir+"/mcp.json", `{"$schema": "`+mcpSchema+`", "mcpServers": {`+strings.Join(entries, ",")+"}}")
+	p, err := Load(t.Context(), dir)
+	if err != nil || len(p.Connectors) != 0 || len(p.Problems) != 1 || p.Problems[0].Code != "mcp-invalid" {
+		t.Fatalf("got %d connectors, %v, %v", len(p.Connectors), p.Problems, err)
+	}
+}

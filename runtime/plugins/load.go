@@ -60,13 +60,13 @@ func manifestProblem(err error) Problem {
 	return p
 }
 
-// reject marks the plugin as unusable for the last of its problems that is
+// reject marks the plugin as unusable for the first of its problems that is
 // fatal. Nothing else of it is looked at (Agent Plugins 1.0.0 §5.2).
 func (p *Plugin) reject(problems ...Problem) {
 	p.Problems = append(p.Problems, problems...)
 	p.Connectors, p.Skills = nil, nil
 	for _, problem := range p.Problems {
-		if problem.Code != "unknown-field" && problem.Code != "extensions-not-object" {
+		if problem.isFatal() {
 			p.Invalid = problem.refusal()
 			p.Invalid.Next = "correct the plugin's files, or remove the plugin"
 			return
@@ -82,7 +82,7 @@ func (b *bundle) loadServers(p *Plugin, m *manifest) {
 		problem := r.add(wishesFault.at, wishesFault.code, wishesFault.sentence)
 		extension = &problem
 	}
-	data, err := b.read(serversFile, maxServers)
+	data, err := b.read(serversFile, maxServersFile)
 	if err == nil && !b.hasExactly(".", serversFile) {
 		return
 	}

@@ -28,15 +28,30 @@ type manifest struct {
 	ours []*node
 }
 
+// maxProblems is how many problems of one file are listed. Finding the place of
+// one takes a walk over the file, and nobody reads more.
+const maxProblems = 500
+
 // report collects the problems of one file.
 type report struct {
 	path     string
 	doc      *document
 	problems []Problem
+	fatal    bool // a problem that isFatal is among them
 }
 
+// add lists a problem. Past the limit it lists only the first fatal one, so that
+// a rejected plugin always says why.
 func (r *report) add(at int64, code, sentence string) Problem {
 	p := Problem{Code: code, Path: r.path, Sentence: sentence}
+	first := p.isFatal() && !r.fatal
+	r.fatal = r.fatal || first
+	if len(r.problems) == maxProblems && !first {
+		r.problems = append(r.problems, Problem{Code: "more-problems", Path: r.path, Sentence: "the file has more problems than are listed"})
+	}
+	if len(r.problems) > maxProblems && !first {
+		return p
+	}
 	if r.doc != nil {
 		where := r.doc.place(at)
 		p.Line, p.Column = where.line, where.column

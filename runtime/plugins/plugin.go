@@ -65,6 +65,12 @@ func (p Problem) String() string {
 	return strings.TrimPrefix(where+": ", ": ") + p.Sentence + " [" + p.Code + "]"
 }
 
+// isFatal reports whether the problem, in a manifest, rejects the plugin
+// (Agent Plugins 1.0.0 §5.2 has the two exceptions).
+func (p Problem) isFatal() bool {
+	return p.Code != "unknown-field" && p.Code != "extensions-not-object" && p.Code != "more-problems"
+}
+
 // refusal is the problem as an error.
 func (p Problem) refusal() *coded.Error {
 	e := coded.New(p.Code, p.Sentence)

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	serversFile = "mcp.json"
-	maxServers  = 1 << 20 // bytes
+	serversFile    = "mcp.json"
+	maxServersFile = 1 << 20 // bytes
+	maxServers     = 256     // entries
 	// maxServerName is in bytes; the name is shown and kept as it is written.
 	maxServerName = 256
 )
@@ -89,6 +90,10 @@ func (r *report) serversTop() bool {
 			at, sentence = entries.from, "mcpServers is "+entries.kindName()+", not an object"
 		}
 		r.add(at, "mcp-invalid", sentence)
+		return false
+	}
+	if len(entries.members) > maxServers {
+		r.add(entries.from, "mcp-invalid", fmt.Sprintf("mcpServers has more than %d entries", maxServers))
 		return false
 	}
 	return true

@@ -15,7 +15,11 @@ const (
 	skillsDir = "skills"
 	skillFile = "SKILL.md"
 	maxSkill  = 256 << 10 // bytes
-	maxSkills = 1000
+	maxSkills = 256       // entries in skills/
+	// The YAML reader needs time in the square of what it is given (measured:
+	// 130 ms for 8 KiB of opening brackets), so it is given little.
+	maxFrontMatter = 8 << 10 // bytes
+	maxBrackets    = 64      // open at once
 	// Limits of the Agent Skills specification, in characters.
 	maxSkillName   = 64
 	maxSkillText   = 1024
@@ -100,6 +104,9 @@ func parseSkill(data []byte, folder string) (Skill, string) {
 	if !ok {
 		return Skill{}, "the skill has no front matter between two lines of ---"
 	}
+	if sentence := tooComplex(matter); sentence != "" {
+		return Skill{}, sentence
+	}
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(matter, &fields); err != nil {
 		return Skill{}, "the front matter is not valid YAML with unique names"
@@ -146,6 +153,27 @@ func frontMatter(data []byte) ([]byte, bool) {
 		matter = append(matter, line...)
 	}
 	return nil, false
+}
+
+// tooComplex refuses a front matter that is no description of a skill but work
+// for the YAML reader.
+func tooComplex(matter []byte) string {
+	if len(matter) > maxFrontMatter {
+		return fmt.Sprintf("the front matter is longer than %d bytes", maxFrontMatter)
+	}
+	open := 0
+	for _, c := range matter {
+		switch c {
+		case '[', '{':
+			open++
+		case ']', '}':
+			open = max(open-1, 0)
+		}
+		if open > maxBrackets {
+			return "the front matter is nested too deeply"
+		}
+	}
+	return ""
 }
 
 func skillText(fields map[string]any, name string, required bool, limit int) (value, sentence string) {
