@@ -128,7 +128,7 @@ func BenchmarkDigestAgainstFloor(b *testing.B) {
 	dirs := listTree(b, dir)
 	race(b, contender{"floor", func() error { return readAndHash(dirs) }}, fullDigest(dir),
 		contender{"portable", func() error {
-			_, err := Of(context.Background(), dir, Options{portable: true})
+			_, err := Of(context.Background(), dir, Options{source: rootSource{}})
 			return err
 		}})
 }

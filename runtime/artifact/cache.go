@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,9 +89,33 @@ func (c *Cache) Forget(dir string) error {
 	return nil
 }
 
+// Collect drops what the cache holds of all trees but those below dirs.
+func (c *Cache) Collect(dirs []string) error {
+	keep := map[string]bool{}
+	for _, dir := range dirs {
+		if root, err := resolveRoot(dir); err == nil {
+			keep[filepath.Base(c.file(root))] = true
+		}
+	}
+	entries, err := os.ReadDir(c.config.Dir)
+	if err != nil {
+		return fmt.Errorf("cannot list the digest cache: %w", err)
+	}
+	var failures []error
+	for _, e := range entries {
+		ours := strings.HasSuffix(e.Name(), cacheSuffix) || strings.HasPrefix(e.Name(), tempPrefix)
+		if ours && !keep[e.Name()] {
+			failures = append(failures, os.Remove(filepath.Join(c.config.Dir, e.Name())))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+const cacheSuffix = ".cache"
+
 func (c *Cache) file(root string) string {
 	sum := sha256.Sum256([]byte(root))
-	return filepath.Join(c.config.Dir, hex.EncodeToString(sum[:16])+".cache")
+	return filepath.Join(c.config.Dir, hex.EncodeToString(sum[:16])+cacheSuffix)
 }
 
 func resolveRoot(dir string) (string, error) {

@@ -188,6 +188,26 @@ func TestForgottenTreeIsReadAgain(t *testing.T) {
 	}
 }
 
+func TestCollectForgetsTreesThatAreGone(t *testing.T) {
+	c := newCached(t)
+	if !c.settle(t) {
+		return
+	}
+	write(t, c.cache.config.Dir, tempPrefix+"killed", "half", 0o600)
+	if err := c.cache.Collect([]string{c.root}); err != nil {
+		t.Fatal(err)
+	}
+	if c.tree(t); c.reads != 0 {
+		t.Error("forgot a tree that is still there")
+	}
+	if err := c.cache.Collect(nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(c.cache.config.Dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
 // The racy case of git's index: an entry changed at or behind the moment the
 // digest began might change again without its times moving.
 func TestYoungEntriesAreNotTrusted(t *testing.T) {

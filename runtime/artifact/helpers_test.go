@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"sallyport/internal/coded"
 )
@@ -60,5 +61,14 @@ func onlyWithModes(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("no mode bits on Windows")
+	}
+}
+
+// touchForward gives path a time that lies ahead.
+func touchForward(t testing.TB, path string) {
+	t.Helper()
+	ahead := time.Now().Add(time.Hour)
+	if err := os.Chtimes(path, ahead, ahead); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -32,7 +32,7 @@ func TestStoreThroughASharedMappingIsSeenByAFullDigest(t *testing.T) {
 	if identityOf(stat) != identityOf(again) {
 		t.Log("this file system shows the store in the times")
 	}
-	for name, opts := range implementations {
+	for name, opts := range implementations() {
 		if got := mustTree(t, root, opts).Digest; got == before {
 			t.Errorf("%s: not seen", name)
 		}

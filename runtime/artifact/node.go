@@ -38,6 +38,9 @@ type node struct {
 	cached *cachedDir
 	refs   atomic.Int32
 
+	young   bool   // changed just before it was opened (sameListing)
+	listing uint64 // sum of its names' fingerprints, if young
+
 	// chunks are filled by the one worker that lists; sorted and refusal are set by
 	// the one that drops the last reference.
 	chunks  [][]entry

@@ -55,8 +55,8 @@ type Options struct {
 	// at the end of the reading. It must be quick; may be nil.
 	Progress func(Progress)
 
-	// portable asks for the implementation that runs everywhere (tests only).
-	portable bool
+	// source reads instead of the system's own source (tests only); may be nil.
+	source source
 	// hook is called at the named moment of an entry's life (tests only).
 	hook func(moment, path string)
 }

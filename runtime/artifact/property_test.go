@@ -156,8 +156,8 @@ func TestEveryWayOfReadingGivesOneAnswer(t *testing.T) {
 	for i := range 150 {
 		root := t.TempDir()
 		buildRandom(t, root, random)
-		want, wantErr := Of(context.Background(), root, Options{portable: true, Workers: 1})
-		for name, opts := range implementations {
+		want, wantErr := Of(context.Background(), root, Options{source: rootSource{}, Workers: 1})
+		for name, opts := range implementations() {
 			got, err := Of(context.Background(), root, opts)
 			if (err == nil) != (wantErr == nil) || coded.Of(err) != coded.Of(wantErr) || pathOf(err) != pathOf(wantErr) {
 				t.Fatalf("tree %d, %s: got %v, want %v", i, name, err, wantErr)
@@ -279,7 +279,7 @@ func TestWideAndDeepTrees(t *testing.T) {
 	for i := range 2000 {
 		write(t, root, fmt.Sprintf("wide/%d", i), "x", 0o644)
 	}
-	want := mustTree(t, root, Options{portable: true, Workers: 1})
+	want := mustTree(t, root, Options{source: rootSource{}, Workers: 1})
 	got := mustTree(t, root, Options{Workers: 5})
 	if got.Digest != want.Digest || got.Files != 2001 {
 		t.Errorf("got %s with %d files, want %s", got.Digest, got.Files, want.Digest)

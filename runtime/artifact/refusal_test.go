@@ -88,7 +88,7 @@ func TestRefusalsByTheirPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.build(t, root)
-			for name, opts := range implementations {
+			for name, opts := range implementations() {
 				opts.Limits = test.opts.Limits
 				code, path := refusalOf(t, root, opts)
 				if code != test.code || path != test.path {
@@ -112,7 +112,7 @@ func TestRootMayBeReachedThroughALink(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, "real/a", "x", 0o644)
 	symlink(t, "real", filepath.Join(base, "link"))
-	for name, opts := range implementations {
+	for name, opts := range implementations() {
 		if got := mustTree(t, filepath.Join(base, "link"), opts).Digest; got != mustDigest(t, filepath.Join(base, "real")) {
 			t.Errorf("%s: got %s", name, got)
 		}
@@ -128,7 +128,7 @@ func TestFIFONeverBlocks(t *testing.T) {
 	if err := makeFifo(filepath.Join(root, "p")); err != nil {
 		t.Fatal(err)
 	}
-	for name, opts := range implementations {
+	for name, opts := range implementations() {
 		done := make(chan string, 1)
 		go func() {
 			_, err := Of(context.Background(), root, opts)
@@ -181,7 +181,7 @@ func TestChangesWhileReadingAreRefused(t *testing.T) {
 		}, ""},
 	}
 	for name, test := range changes {
-		for impl, opts := range implementations {
+		for impl, opts := range implementations() {
 			t.Run(name+"/"+impl, func(t *testing.T) {
 				root := t.TempDir()
 				write(t, root, "d/f", "bytes", 0o644)
@@ -221,7 +221,7 @@ func TestCancelledDigestEnds(t *testing.T) {
 	for i := range 200 {
 		write(t, root, fmt.Sprintf("%d/f", i), "x", 0o644)
 	}
-	for name, opts := range implementations {
+	for name, opts := range implementations() {
 		ctx, cancel := context.WithCancel(context.Background())
 		opts.hook = func(moment, _ string) {
 			if moment == "read" {

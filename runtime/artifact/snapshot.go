@@ -196,7 +196,8 @@ func (s *Snapshots) discard(path string) error {
 
 // Collect removes every snapshot and leaf list whose digest keep does not hold,
 // and what interrupted calls have left. It returns the number of snapshots
-// removed. A running server's digest must be in keep.
+// removed. The digests of running servers and of decisions being made must be in
+// keep.
 func (s *Snapshots) Collect(ctx context.Context, keep map[Digest]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -243,5 +244,5 @@ func (s *Snapshots) collect(name string, keep map[Digest]bool) (snapshot bool, e
 func (s *Snapshots) isActive(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.active[name]
+	return s.active[strings.TrimSuffix(name, leavesSuffix)]
 }

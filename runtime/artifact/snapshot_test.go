@@ -282,6 +282,7 @@ func TestCollectRemovesWhatNothingNeeds(t *testing.T) {
 	f.stage(t)
 	write(t, f.snapshots.dir, "staging-123/dir/file", "half", 0o644)
 	os.Chmod(filepath.Join(f.snapshots.dir, "staging-123/dir"), 0o500)
+	write(t, f.snapshots.dir, "staging-123.leaves", "half", 0o600)
 	write(t, f.snapshots.dir, "notes.txt", "not ours", 0o644)
 
 	removed, err := f.snapshots.Collect(context.Background(), map[Digest]bool{kept: true})

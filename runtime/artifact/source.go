@@ -18,8 +18,9 @@ type source interface {
 	openRoot(dir string) (handle, identity, error)
 	openDir(parent handle, name string, s *scratch) (handle, identity, error)
 	// list calls each with every name and its kind (0: neither file, directory nor
-	// link), in the file system's order. name is valid during the call only.
-	list(dir handle, s *scratch, each func(name []byte, kind byte)) error
+	// link), in the file system's order. name is valid during the call only. again
+	// says that dir was listed before.
+	list(dir handle, again bool, s *scratch, each func(name []byte, kind byte)) error
 	statDir(dir handle) (identity, error)
 	lstat(dir handle, name string, s *scratch) (identity, error)
 	readLink(dir handle, name string, s *scratch) (string, error)

@@ -27,12 +27,7 @@ type rawSource struct {
 	cold         atomic.Bool // the last reads had to wait for the disk
 }
 
-func newSource(o Options) source {
-	if o.portable {
-		return rootSource{}
-	}
-	return &rawSource{}
-}
+func systemSource() source { return &rawSource{} }
 
 const (
 	openDirFlags  = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -77,7 +72,12 @@ func (r *rawSource) openDir(parent handle, name string, s *scratch) (handle, ide
 	return handle{fd: fd}, id, nil
 }
 
-func (*rawSource) list(dir handle, s *scratch, each func([]byte, byte)) error {
+func (*rawSource) list(dir handle, again bool, s *scratch, each func([]byte, byte)) error {
+	if again {
+		if _, err := unix.Seek(dir.fd, 0, unix.SEEK_SET); err != nil {
+			return err
+		}
+	}
 	for {
 		n, err := unix.Getdents(dir.fd, s.dirents)
 		switch {

@@ -2,5 +2,5 @@
 
 package artifact
 
-// newSource returns the portable source: there is no faster one here.
-func newSource(Options) source { return rootSource{} }
+// systemSource returns the portable source: there is no faster one here.
+func systemSource() source { return rootSource{} }

@@ -57,7 +57,7 @@ func (r rootSource) openDir(parent handle, name string, _ *scratch) (handle, ide
 // listBlock is how many names are read at once.
 const listBlock = 1024
 
-func (rootSource) list(dir handle, _ *scratch, each func([]byte, byte)) error {
+func (rootSource) list(dir handle, _ bool, _ *scratch, each func([]byte, byte)) error {
 	d, err := dir.root.Open(".")
 	if err != nil {
 		return err

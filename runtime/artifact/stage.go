@@ -36,11 +36,11 @@ func (s *Snapshots) Stage(ctx context.Context, source string, want Digest) (Snap
 	}
 	defer release()
 	tree, err := s.fillStaging(ctx, source, staging, want)
-	if err != nil {
-		return Snapshot{}, errors.Join(err, removeTree(staging))
+	if err == nil {
+		err = s.place(staging, tree)
 	}
-	if err := s.place(staging, tree); err != nil {
-		return Snapshot{}, errors.Join(err, removeTree(staging))
+	if err != nil {
+		return Snapshot{}, errors.Join(err, removeTree(staging), removeTree(staging+leavesSuffix))
 	}
 	return Snapshot{Dir: s.path(want), Tree: tree}, nil
 }
@@ -90,11 +90,14 @@ func changedSince(err error) error {
 // a snapshot without its list would be one that cannot be compared.
 func (s *Snapshots) place(staging string, tree *Tree) error {
 	final := s.path(tree.Digest)
-	if err := writeFileAtomically(final+leavesSuffix, EncodeLeaves(tree.Leaves)); err != nil {
-		return fmt.Errorf("cannot store a leaf list: %w", err)
+	if err := os.WriteFile(staging+leavesSuffix, EncodeLeaves(tree.Leaves), 0o600); err != nil {
+		return fmt.Errorf("cannot write a leaf list: %w", err)
 	}
 	if err := syncTree(staging); err != nil {
 		return fmt.Errorf("cannot write a snapshot to disk: %w", err)
+	}
+	if err := os.Rename(staging+leavesSuffix, final+leavesSuffix); err != nil {
+		return fmt.Errorf("cannot put a leaf list in its place: %w", err)
 	}
 	if err := os.Rename(staging, final); err != nil {
 		return fmt.Errorf("cannot put a snapshot in its place: %w", err)

@@ -34,7 +34,7 @@ func TestUnreadableIsRefused(t *testing.T) {
 		{"the root", ".", 0, ""},
 	}
 	for _, test := range tests {
-		for impl, opts := range implementations {
+		for impl, opts := range implementations() {
 			t.Run(test.name+"/"+impl, func(t *testing.T) {
 				root := filepath.Join(t.TempDir(), "root")
 				write(t, root, "d/f", "x", 0o644)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type walk struct {
 	src    source
 	pool   *pool
 	reuse  *reuse // nil: read every file
+	seed   maphash.Seed
 
 	root    *node
 	entries atomic.Int64
@@ -53,7 +55,11 @@ type walk struct {
 }
 
 func newWalk(ctx context.Context, opts Options) *walk {
-	return &walk{ctx: ctx, opts: opts, limits: opts.Limits.orDefault(), src: newSource(opts), pool: newPool()}
+	src := opts.source
+	if src == nil {
+		src = systemSource()
+	}
+	return &walk{ctx: ctx, opts: opts, limits: opts.Limits.orDefault(), src: src, pool: newPool(), seed: maphash.MakeSeed()}
 }
 
 // run reads the tree below dir and returns it, or the first refusal.
@@ -148,9 +154,10 @@ func (w *walk) cannotList(n *node, err error) {
 // last, partial chunk is read here.
 func (w *walk) listDir(n *node, s *scratch) {
 	defer w.release(n, s)
+	n.young = isYoung(n.id)
 	l := lister{walk: w, node: n, scratch: s}
 	l.begin()
-	if err := w.src.list(n.handle, s, l.add); err != nil {
+	if err := w.src.list(n.handle, false, s, l.add); err != nil {
 		w.cannotList(n, err)
 	}
 	w.hook("listed", n.path)
@@ -188,6 +195,9 @@ func (l *lister) reset() {
 func (l *lister) add(name []byte, kind byte) {
 	if l.stop.Load() {
 		return
+	}
+	if l.node.young {
+		l.node.listing += l.fingerprint(name, kind)
 	}
 	s := l.scratch
 	if l.prefix > 0 {
@@ -276,10 +286,11 @@ func (w *walk) release(n *node, s *scratch) {
 		return
 	}
 	w.hook("leaving", n.path)
-	id, err := w.src.statDir(n.handle)
-	if n.refusal == nil && (err != nil || id != n.id) {
-		n.refusal = refuse(CodeChanged, n.path, err)
-		w.refusedFrom(n.path)
+	if n.refusal == nil {
+		if same, err := w.sameListing(n, s); !same {
+			n.refusal = refuse(CodeChanged, n.path, err)
+			w.refusedFrom(n.path)
+		}
 	}
 	w.src.closeDir(n.handle)
 	n.sort()
@@ -288,6 +299,31 @@ func (w *walk) release(n *node, s *scratch) {
 		w.warnings = append(w.warnings, found...)
 		w.mu.Unlock()
 	}
+}
+
+// sameListing reports whether a directory still is what was listed. Its times
+// tell, unless it was so young when it was opened that a change within one tick
+// of the file system's clock would not show: then it is listed again.
+func (w *walk) sameListing(n *node, s *scratch) (bool, error) {
+	id, err := w.src.statDir(n.handle)
+	if err != nil || id != n.id {
+		return false, err
+	}
+	if !n.young || w.stop.Load() {
+		return true, nil
+	}
+	var listing uint64
+	err = w.src.list(n.handle, true, s, func(name []byte, kind byte) { listing += w.fingerprint(name, kind) })
+	return err == nil && listing == n.listing, err
+}
+
+// fingerprint is summed over a listing, in whatever order it comes.
+func (w *walk) fingerprint(name []byte, kind byte) uint64 {
+	return maphash.Bytes(w.seed, name) * (2*uint64(kind) + 1)
+}
+
+func isYoung(id identity) bool {
+	return time.Now().Add(-clockGrain).UnixNano() < max(id.mtime, id.ctime)
 }
 
 // readChunk reads every entry of a chunk but the directories.

@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 )
 
+// tempPrefix names what a killed process may leave.
+const tempPrefix = ".tmp-"
+
 // writeFileAtomically replaces a file of ours, owner-only: readers see the old
 // bytes or the new ones.
 func writeFileAtomically(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
 		return err
 	}
