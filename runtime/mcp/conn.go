@@ -45,6 +45,9 @@ type Options struct {
 	// Notification gets what belongs to no call: list changes, resource updates,
 	// log messages. It is called by one goroutine; nil drops them.
 	Notification func(method string, params json.RawMessage)
+	// Changed is told of a list change by the reader itself, before it reads on;
+	// it must not wait. nil for none.
+	Changed func()
 	// Ended says why the connection had to end, if it had to (a grant's Err). It
 	// is preferred to the mere observation that the process is gone; nil for none.
 	Ended func() error
@@ -57,9 +60,9 @@ type wire interface {
 	// receive delivers what the server sends until the wire is over and says
 	// why. What an envelope holds is valid until deliver returns.
 	receive(deliver func(Envelope)) *ProtocolError
-	// send hands one line over. It returns once the line is on its way, which
-	// is not yet received, or when ctx ends.
-	send(ctx context.Context, line []byte) error
+	// send hands one line over, the request id or a notification (0). It returns
+	// once the line is on its way, which is not yet received, or when ctx ends.
+	send(ctx context.Context, id int64, line []byte) error
 	// reply is send for answers and cancellations: it never waits. A line that
 	// finds no room is dropped unless it must go; then the wire has failed.
 	reply(line []byte, must bool)
@@ -81,6 +84,7 @@ type Conn struct {
 	gone   chan struct{} // closed when nothing of the connection is left
 	fill   func(*ProtocolError)
 	why    func() error
+	change func()
 
 	mu      sync.Mutex
 	cause   *ProtocolError // the first failure, which is the last word
@@ -113,6 +117,7 @@ func newConn(o Options) *Conn {
 	c := &Conn{
 		notify:  o.Notification,
 		why:     o.Ended,
+		change:  o.Changed,
 		logger:  o.Logger,
 		dead:    make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -236,7 +241,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage, 
 	if err := c.register(p); err != nil {
 		return nil, err
 	}
-	if err := c.wire.send(ctx, appendRequest(p.id, method, params, from, to)); err != nil {
+	if err := c.wire.send(ctx, p.id, appendRequest(p.id, method, params, from, to)); err != nil {
 		return c.abandon(ctx, p, "", err)
 	}
 	for {
@@ -311,7 +316,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage
 	if err := c.Cause(); err != nil {
 		return err
 	}
-	return c.wire.send(ctx, appendRequest(0, method, params, 0, 0))
+	return c.wire.send(ctx, 0, appendRequest(0, method, params, 0, 0))
 }
 
 // InFlight is the number of calls of agents that wait for an answer.
@@ -381,6 +386,17 @@ func (c *Conn) answered(e Envelope) {
 	}
 }
 
+// reject fails one call whose answer can no longer come.
+func (c *Conn) reject(id int64, cause *ProtocolError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pending[id]; p != nil {
+		delete(c.pending, id)
+		c.dropAsks(p)
+		p.finish(nil, cause)
+	}
+}
+
 func (c *Conn) notified(e Envelope) {
 	switch method := string(e.Method); method {
 	case "notifications/progress":
@@ -396,8 +412,12 @@ func (c *Conn) notified(e Envelope) {
 		}
 		c.mu.Unlock()
 		c.event(method, e.Params)
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated":
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		if c.change != nil {
+			c.change()
+		}
+		c.event(method, e.Params)
+	case "notifications/resources/updated":
 		c.event(method, e.Params)
 	default:
 		c.stats.unknownNotifications.Add(1)

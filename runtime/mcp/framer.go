@@ -42,6 +42,8 @@ type Framer struct {
 	cut    bool
 	marks  int64
 	err    error
+
+	keepEmpty bool // empty frames are delivered too, for event streams
 }
 
 type block struct{ bytes []byte }
@@ -64,7 +66,7 @@ func (f *Framer) Next() ([]byte, error) {
 			line := f.buf[f.start : f.searched+at]
 			f.start = f.searched + at + 1
 			f.searched = f.start
-			if frame := f.trim(line); len(frame) > 0 {
+			if frame := f.trim(line); len(frame) > 0 || f.keepEmpty {
 				return frame, nil
 			}
 			continue
@@ -75,7 +77,7 @@ func (f *Framer) Next() ([]byte, error) {
 		}
 		frame, full := f.makeRoom()
 		if full {
-			if frame = f.trim(frame); len(frame) > 0 {
+			if frame = f.trim(frame); len(frame) > 0 || f.keepEmpty {
 				return frame, nil
 			}
 			continue

@@ -49,7 +49,7 @@ func Handshake(ctx context.Context, c *Conn, version string) (Server, error) {
 	}
 	// The SDK's part is over; its goroutines end with the seam, not with c.
 	session.Close()
-	return seam.server(session.InitializeResult().ProtocolVersion)
+	return seam.server()
 }
 
 // explain prefers the connection's own cause to the SDK's words, in which the
@@ -134,9 +134,7 @@ func (s *seam) call(request *jsonrpc.Request) {
 	case err != nil:
 		return // Read, or the context, says why
 	case request.Method == "initialize":
-		s.mu.Lock()
-		s.initialized = result
-		s.mu.Unlock()
+		s.keep(result)
 	}
 	select {
 	case s.in <- response:
@@ -145,17 +143,29 @@ func (s *seam) call(request *jsonrpc.Request) {
 	}
 }
 
+func (s *seam) keep(initialized json.RawMessage) {
+	s.mu.Lock()
+	s.initialized = initialized
+	s.mu.Unlock()
+	if wire, ok := s.conn.wire.(interface{ negotiated(version string) }); ok {
+		if server, err := s.server(); err == nil {
+			wire.negotiated(server.ProtocolVersion)
+		}
+	}
+}
+
 // server reads what the SDK does not keep as it was sent.
-func (s *seam) server(version string) (Server, error) {
+func (s *seam) server() (Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var raw struct {
-		ServerInfo   json.RawMessage `json:"serverInfo"`
-		Capabilities json.RawMessage `json:"capabilities"`
-		Instructions string          `json:"instructions"`
+		ProtocolVersion string          `json:"protocolVersion"`
+		ServerInfo      json.RawMessage `json:"serverInfo"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		Instructions    string          `json:"instructions"`
 	}
 	if err := json.Unmarshal(s.initialized, &raw); err != nil {
 		return Server{}, fmt.Errorf("cannot read the answer to initialize: %w", err)
 	}
-	return Server{version, raw.ServerInfo, raw.Capabilities, raw.Instructions}, nil
+	return Server{raw.ProtocolVersion, raw.ServerInfo, raw.Capabilities, raw.Instructions}, nil
 }

@@ -240,7 +240,7 @@ func (w *pipes) write() {
 	}
 }
 
-func (w *pipes) send(ctx context.Context, line []byte) error {
+func (w *pipes) send(ctx context.Context, _ int64, line []byte) error {
 	select {
 	case w.out <- line:
 		return nil

@@ -1,0 +1,311 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"sallyport/internal/coded"
+)
+
+const (
+	// endpointWait bounds the goodbye to a dialled server.
+	endpointWait = 3 * time.Second
+	// Between attempts to listen for what belongs to no call.
+	firstListenDelay = time.Second
+	lastListenDelay  = time.Minute
+)
+
+// endpoint is the wire to a server that is dialled (MCP 2025-11-25, streamable
+// HTTP). It follows no redirect at all, so that no header reaches another origin,
+// and takes no proxy to a loopback address. It does not resume broken streams.
+type endpoint struct {
+	conn    *Conn
+	url     string
+	headers map[string]string
+	limit   int
+	client  *http.Client
+	ctx     context.Context
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	ready   chan struct{} // closed when the session is initialized
+	once    sync.Once
+
+	mu      sync.Mutex
+	session string
+	version string
+}
+
+// Dial prepares a connection with a server that runs already. Nothing is sent;
+// Handshake comes next. Plain http is for loopback addresses only.
+func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
+	target, err := url.Parse(address)
+	if err != nil {
+		return nil, &coded.Error{Code: "endpoint-refused", Sentence: "the endpoint is not a URL", Err: err}
+	}
+	loopback := isLoopback(target.Hostname())
+	if target.Scheme != "https" && (target.Scheme != "http" || !loopback) || target.User != nil {
+		return nil, coded.New("endpoint-refused", "an endpoint is https, or http on this machine, and holds no password")
+	}
+	transport := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
+	if !loopback {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	w := &endpoint{
+		url: address, headers: headers, limit: o.MaxFrame, ready: make(chan struct{}),
+		client: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	if w.limit <= 0 {
+		w.limit = DefaultMaxFrame
+	}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	c := newConn(o)
+	w.conn, c.wire = c, w
+	go c.run()
+	return c, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// receive listens for what belongs to no call, for as long as the server offers
+// that; answers come with the requests.
+func (w *endpoint) receive(func(Envelope)) *ProtocolError {
+	select {
+	case <-w.conn.dead:
+	case <-w.ready:
+		w.listen()
+		<-w.conn.dead
+	}
+	w.work.Wait()
+	return newProtocolError(TransportClosed, "the connection was closed", nil)
+}
+
+func (w *endpoint) listen() {
+	for delay := firstListenDelay; ; delay = min(2*delay, lastListenDelay) {
+		response, err := w.do(w.ctx, http.MethodGet, nil)
+		if err == nil {
+			offered := response.StatusCode == http.StatusOK
+			if offered {
+				w.body(response)
+			}
+			response.Body.Close()
+			if !offered {
+				return
+			}
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-w.conn.dead:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// send posts one message and returns when the server has begun to answer.
+func (w *endpoint) send(ctx context.Context, id int64, line []byte) error {
+	begun := make(chan error, 1)
+	w.work.Go(func() { w.post(ctx, id, line, begun) })
+	select {
+	case err := <-begun:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.conn.dead:
+		return w.conn.Cause()
+	}
+}
+
+func (w *endpoint) post(ctx context.Context, id int64, line []byte, begun chan<- error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
+	response, err := w.do(ctx, http.MethodPost, line)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.conn.fail(newProtocolError(TransportClosed, "the server cannot be reached", withoutURL(err)))
+		}
+		begun <- err
+		return
+	}
+	defer response.Body.Close()
+	if err := w.judge(response); err != nil {
+		begun <- err
+		return
+	}
+	if bytes.Contains(line, []byte(`"method":"notifications/initialized"`)) {
+		w.once.Do(func() { close(w.ready) })
+	}
+	begun <- nil
+	w.body(response)
+	if id != 0 && ctx.Err() == nil {
+		w.conn.reject(id, newProtocolError(TransportClosed, "the server ended its answer without the result", nil))
+	}
+}
+
+// judge takes the session id of a good response. A lost session ends the
+// connection; any other bad status fails its own call.
+func (w *endpoint) judge(response *http.Response) error {
+	status := response.StatusCode
+	if status >= 200 && status < 300 {
+		w.mu.Lock()
+		if id := response.Header.Get("Mcp-Session-Id"); id != "" && w.session == "" {
+			w.session = id
+		}
+		w.mu.Unlock()
+		return nil
+	}
+	sentence := fmt.Sprintf("the server answered with HTTP status %d", status)
+	if status == http.StatusNotFound {
+		err := newProtocolError(TransportClosed, sentence, nil)
+		w.conn.fail(err)
+		return err
+	}
+	return coded.New("http-status", sentence)
+}
+
+func (w *endpoint) do(ctx context.Context, method string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, w.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range w.headers {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+	} else {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	w.mu.Lock()
+	if w.session != "" {
+		request.Header.Set("Mcp-Session-Id", w.session)
+	}
+	if w.version != "" {
+		request.Header.Set("Mcp-Protocol-Version", w.version)
+	}
+	w.mu.Unlock()
+	return w.client.Do(request)
+}
+
+// body delivers the messages of a response; a bad one settles the connection as
+// it would on stdout.
+func (w *endpoint) body(response *http.Response) {
+	var err error
+	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
+	case "text/event-stream":
+		err = w.events(response.Body)
+	case "application/json":
+		err = w.whole(response.Body)
+	}
+	var fault *ProtocolError
+	if errors.As(err, &fault) {
+		w.conn.fail(fault)
+	}
+}
+
+func (w *endpoint) whole(body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, int64(w.limit)+1))
+	if err != nil {
+		return err
+	}
+	return w.deliver(data)
+}
+
+func (w *endpoint) deliver(data []byte) error {
+	if len(data) > w.limit {
+		over := newProtocolError(FrameTooLarge, "the server sent a message over the size limit", nil)
+		over.Limit, over.Size = int64(w.limit), int64(len(data))
+		return over
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		return nil
+	}
+	envelope, err := new(Parser).Parse(data)
+	if err == nil {
+		w.conn.handle(envelope)
+	}
+	return err
+}
+
+// events reads server-sent events, of which only the data counts.
+func (w *endpoint) events(body io.Reader) error {
+	lines := NewFramer(body, w.limit)
+	lines.keepEmpty = true
+	var data []byte
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			if err := w.deliver(data); err != nil {
+				return err
+			}
+			data = data[:0]
+			continue
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if len(data) > 0 {
+				data = append(data, '\n')
+			}
+			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); len(data) > w.limit {
+				return w.deliver(data)
+			}
+		}
+	}
+}
+
+func (w *endpoint) reply(line []byte, _ bool) {
+	w.work.Go(func() { w.post(w.ctx, 0, line, make(chan error, 1)) })
+}
+
+func (w *endpoint) expired(context.Context) {}
+
+// negotiated is told of the version as soon as it is known.
+func (w *endpoint) negotiated(version string) {
+	w.mu.Lock()
+	w.version = version
+	w.mu.Unlock()
+}
+
+func (w *endpoint) end(*ProtocolError) {
+	w.cancel()
+	w.mu.Lock()
+	session := w.session
+	w.mu.Unlock()
+	if session != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), endpointWait)
+		if response, err := w.do(ctx, http.MethodDelete, nil); err == nil {
+			response.Body.Close()
+		}
+		cancel()
+	}
+	w.client.CloseIdleConnections()
+}
+
+// withoutURL drops the address from the text of an error: a query may be secret.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) && !strings.Contains(wrapped.Err.Error(), "://") {
+		return wrapped.Err
+	}
+	return err
+}
