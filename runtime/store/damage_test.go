@@ -85,7 +85,9 @@ func TestAStoreWithoutPermissionIsUnreadableAndKept(t *testing.T) {
 	_, err := Open(t.Context(), Config{Path: path})
 	wantCode(t, "a file of mode 0", err, CodeUnreadable)
 	must(t, os.Chmod(path, 0o600))
-	must(t, mustOpen(t, Config{Path: path, MustExist: true}).Check(t.Context()))
+	whole := mustOpen(t, Config{Path: path, MustExist: true})
+	must(t, whole.Check(t.Context()))
+	must(t, whole.Close())
 
 	must(t, os.Chmod(path, 0o400))
 	db, err := Open(t.Context(), Config{Path: path})

@@ -54,8 +54,9 @@ type DB struct {
 	name    string
 }
 
-// readConnections is how many Views run at once.
-const readConnections = 2
+// readConnections is how many Views run at once: a long one (an export, a
+// verification) must not keep the short ones waiting.
+const readConnections = 4
 
 // Open opens the store at cfg.Path, migrates an older one after keeping a copy
 // beside it, and makes a fresh one where there is none. It looks at header,
