@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"sallyport/internal/coded"
 )
 
@@ -343,5 +345,29 @@ func TestLimitsHoldForCopies(t *testing.T) {
 		if _, err := f.snapshots.Stage(context.Background(), f.source, f.digest); coded.Of(err) != CodeChangedSinceAsked {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+func TestManyStartsAtOnce(t *testing.T) {
+	f := newFixture(t, Options{})
+	var group errgroup.Group
+	for i := range 12 {
+		group.Go(func() error {
+			if i%3 == 0 {
+				_, err := f.snapshots.Collect(context.Background(), map[Digest]bool{f.digest: true})
+				return err
+			}
+			if _, err := f.snapshots.Stage(context.Background(), f.source, f.digest); err != nil {
+				return err
+			}
+			_, err := f.snapshots.Verify(context.Background(), f.digest)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := len(f.names(t)); got != 2 {
+		t.Errorf("left %v", f.names(t))
 	}
 }

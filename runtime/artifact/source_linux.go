@@ -3,6 +3,7 @@
 package artifact
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -269,3 +270,17 @@ func retry(call func() error) error {
 // resolveCached is RESOLVE_CACHED of Linux 5.12: fail with EAGAIN rather than
 // wait for a disk.
 const resolveCached = 0x20
+
+// cString returns name in s with the NUL that the kernel wants.
+func (s *scratch) cString(name string) *byte {
+	s.name = append(append(s.name[:0], name...), 0)
+	return &s.name[0]
+}
+
+// trimNUL returns b up to its first NUL.
+func trimNUL(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}
