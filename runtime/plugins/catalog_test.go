@@ -262,6 +262,7 @@ func TestOverlay(t *testing.T) {
 		{"headers are not for stdio", "demo/main", Overlay{Headers: map[string]string{"A": "1"}}, nil, true},
 		{"PLUGIN_ROOT is not the operator's either", "demo/main", Overlay{Env: map[string]string{"PLUGIN_ROOT": "/"}}, nil, true},
 		{"a bad header value", "demo/far", Overlay{Headers: map[string]string{"A": "x\ny"}}, nil, true},
+		{"an entry that could not be read", "demo/main", Overlay{Err: os.ErrInvalid}, nil, true},
 		{"no inherit-all", "demo/main", Overlay{Inherit: []string{"*"}}, nil, true},
 	}
 	for _, test := range tests {
@@ -334,5 +335,29 @@ func TestServersAreBounded(t *testing.T) {
 	p, err := Load(t.Context(), dir)
 	if err != nil || len(p.Connectors) != 0 || len(p.Problems) != 1 || p.Problems[0].Code != "mcp-invalid" {
 		t.Fatalf("got %d connectors, %v, %v", len(p.Connectors), p.Problems, err)
+	}
+}
+
+func TestParseOverlays(t *testing.T) {
+	overlays, err := ParseOverlays([]byte(`{
+		"a/good": {"env": {"A": "secret:B"}, "maxFrame": 1024, "permissions": {"tools": []}, "budget": {"processes": 4}},
+		"a/text": "x", "a/unknown": {"environment": {}}, "a/case": {"Env": {}}, "a/twice": {"env": {}, "env": {}},
+		"a/number": {"env": {"PORT": 3000}}, "a/inside": {"permissions": {"network": []}}}`))
+	if err != nil || len(overlays) != 7 {
+		t.Fatalf("got %v, %v", overlays, err)
+	}
+	for id, o := range overlays {
+		if (o.Err == nil) != (id == "a/good") {
+			t.Errorf("%s has the error %v", id, o.Err)
+		}
+	}
+	good := overlays["a/good"]
+	if good.Env["A"] != "secret:B" || good.MaxFrame != 1024 || good.Permissions.Tools == nil || good.Permissions.FS != nil || good.Budget.Processes != 4 {
+		t.Errorf("got %+v", good)
+	}
+	for _, text := range []string{"", "[]", "null", `{"a": {}, "a": {}}`, "{} {}"} {
+		if _, err := ParseOverlays([]byte(text)); coded.Of(err) != "overlay-invalid" {
+			t.Errorf("%q gives %v", text, err)
+		}
 	}
 }

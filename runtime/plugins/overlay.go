@@ -1,9 +1,12 @@
 package plugins
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/permissions"
@@ -20,6 +23,31 @@ type Overlay struct {
 	Budget      Budget            `json:"budget,omitzero"`
 	// Permissions replaces list by list; a nil list stays as the package has it.
 	Permissions *permissions.Set `json:"permissions,omitempty"`
+	// Err makes the connector invalid: the entry could not be read.
+	Err error `json:"-"`
+}
+
+// ParseOverlays reads a JSON object of overlays by connector id. An entry that
+// cannot be read is kept with its Err, so that its connector does not run
+// without what the entry was meant to say. The error is for the object itself.
+func ParseOverlays(raw []byte) (map[string]Overlay, error) {
+	doc, err := parseDocument(raw)
+	if err != nil || doc.root.kind != '{' || doc.root.repeatedHere() != nil {
+		refusal := coded.New("overlay-invalid", "the connectors in the configuration are not a JSON object with unique names")
+		refusal.Err = err
+		return nil, refusal
+	}
+	overlays := make(map[string]Overlay, len(doc.root.members))
+	for _, entry := range doc.root.members {
+		var o Overlay
+		if entry.value.kind != '{' {
+			o.Err = errors.New("the entry is not an object")
+		} else if json.Unmarshal(doc.raw(entry.value), &o, json.RejectUnknownMembers(true)) != nil {
+			o = Overlay{Err: errors.New("the entry has an unknown or repeated name or a value of the wrong kind")}
+		}
+		overlays[entry.name] = o
+	}
+	return overlays, nil
 }
 
 // apply returns the connector with the overlay on top. A bad overlay makes the
@@ -31,6 +59,9 @@ func (o Overlay) apply(c Connector) Connector {
 			c.Invalid.Next = "correct the entry in config.json"
 		}
 		return c
+	}
+	if o.Err != nil {
+		return refuse(o.Err.Error())
 	}
 	if len(o.Env) > 0 && c.Transport != Stdio || len(o.Headers) > 0 && c.Transport == Stdio {
 		return refuse("env is for stdio servers and headers are for the others")

@@ -175,17 +175,45 @@ func (s *summer) tree(dir string) {
 	}
 }
 
+// plugin sums what a listing is made of. Links are followed as far as they stay
+// in the plugin: a listing reads through them.
 func (s *summer) plugin(dir string) {
 	s.add(dir, nil)
 	s.entries(dir)
-	// Links are followed here, as the listing does; what leaves the plugin is
-	// refused there.
-	skills := filepath.Join(dir, skillsDir)
-	info, err := os.Stat(skills)
-	if err != nil || !info.IsDir() {
+	for _, name := range []string{manifestFile, serversFile} {
+		s.target(dir, filepath.Join(dir, name))
+	}
+	skills, ok := s.target(dir, filepath.Join(dir, skillsDir))
+	if !ok {
 		return
 	}
-	for _, skill := range s.entries(skills) {
-		s.entries(skill)
+	s.entries(skills)
+	entries, _ := os.ReadDir(skills)
+	for _, entry := range entries {
+		if skill, ok := s.target(dir, filepath.Join(skills, entry.Name())); ok {
+			s.entries(skill)
+			s.target(dir, filepath.Join(skill, skillFile))
+		}
 	}
+}
+
+// target sums what a path leads to, if that is inside the plugin, and reports
+// whether it is a directory.
+func (s *summer) target(dir, path string) (resolved string, isDir bool) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false
+	}
+	if inside, err := filepath.Rel(dir, resolved); err != nil || !filepath.IsLocal(inside) {
+		return "", false
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return "", false
+	}
+	s.add(resolved, info)
+	if holder := filepath.Dir(resolved); !info.IsDir() && resolved != path {
+		s.dirs = append(s.dirs, holder)
+	}
+	return resolved, info.IsDir()
 }

@@ -210,6 +210,10 @@ func TestWatchFolders(t *testing.T) {
 			writeFile(t, d+"/x/skills/s/SKILL.md", "x")
 			return "x"
 		},
+		"a file behind a link in the plugin": func(t *testing.T, d string) string {
+			writeFile(t, d+"/behind/conf/real.json", "{}")
+			return "behind"
+		},
 		"a linked plugin's manifest": func(t *testing.T, d string) string {
 			writePlugin(t, filepath.Dir(d)+"/dev/tool", "other")
 			return "linked"
@@ -229,6 +233,10 @@ func TestWatchFolders(t *testing.T) {
 				writePlugin(t, folder+"/x", "demo")
 				writePlugin(t, dir+"/dev/tool", "tool")
 				link(t, dir+"/dev/tool", folder+"/linked")
+				writePlugin(t, folder+"/behind", "behind")
+				must(t, os.MkdirAll(folder+"/behind/conf", 0o755))
+				must(t, os.Rename(folder+"/behind/mcp.json", folder+"/behind/conf/real.json"))
+				link(t, "conf/real.json", folder+"/behind/mcp.json")
 				config.Folders = []Folder{{Path: folder, Label: "p", Kind: Many}}
 				w := watching(t, config)
 				w.WatchTree(dir + "/dev") // the watcher has taken its first look
