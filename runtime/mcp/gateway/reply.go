@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type reply struct {
 	box     outbox
 	stream  bool // the event stream has begun
 	slow    func()
+	givenUp atomic.Bool
 }
 
 func (g *Gateway) newReply(w http.ResponseWriter, slow func()) *reply {
@@ -34,12 +36,18 @@ func (r *reply) post(message []byte) bool { return r.box.post(message) }
 // it any more, so the reason goes to the log.
 func (r *reply) overflow() {
 	r.g.log.Warn("stream closed", "reason", "the agent does not read what it is sent")
+	r.givenUp.Store(true)
 	_ = r.control.SetWriteDeadline(time.Now())
 	r.slow()
 }
 
+// deadline gives a write its time, unless the reader was given up meanwhile: then
+// the write that is under way must not win new time.
 func (r *reply) deadline() {
 	_ = r.control.SetWriteDeadline(time.Now().Add(r.g.limits.WriteTime))
+	if r.givenUp.Load() {
+		_ = r.control.SetWriteDeadline(time.Now())
+	}
 }
 
 // begin sends the head of an event stream.

@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestEqualIDsAndTokensStayApart(t *testing.T) {
+	r := newRig(t, Limits{})
+	const clients = 8
+	for i := range clients {
+		r.fake.set(fmt.Sprint("c", i), Catalog{Connectors: []Exposed{offer(demo, "echo")}})
+	}
+	r.fake.tools["echo"] = func(_ context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
+		args, _ := lookup(params, "arguments")
+		who, _ := lookup(args, "who")
+		up.Notify("notifications/progress", json.RawMessage(`{"progressToken":1,"message":`+string(who)+`}`))
+		return json.RawMessage(`{"who":` + string(who) + `}`), nil
+	}
+	var all sync.WaitGroup
+	for i := range clients {
+		client := fmt.Sprint("c", i)
+		session := r.open(client, "{}")
+		all.Go(func() {
+			for range 30 {
+				got := r.send("POST", request("1", "tools/call", `{"name":"demo__main__echo","arguments":{"who":"`+client+`"},"_meta":{"progressToken":1}}`), session)
+				if m := got.messages(); len(m) != 2 || !strings.Contains(m[0], `"`+client+`"`) || m[1] != `{"jsonrpc":"2.0","id":1,"result":{"who":"`+client+`"}}` {
+					t.Errorf("%s: %q", client, m)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAnIDInFlightCannotBeUsedAgain(t *testing.T) {
+	r := newRig(t, Limits{InFlight: 2})
+	release := make(chan struct{})
+	began := make(chan struct{}, 2)
+	r.fake.tools["echo"] = func(context.Context, json.RawMessage, Upstream) (json.RawMessage, error) {
+		began <- struct{}{}
+		<-release
+		return json.RawMessage(`{}`), nil
+	}
+	session := r.open("agent", "{}")
+	var all sync.WaitGroup
+	all.Go(func() { r.send("POST", request("1", "tools/call", echoParams), session) })
+	<-began
+	if got := r.send("POST", request("1", "ping", "{}"), session); got.status != 400 || !strings.Contains(got.body, "-32600") {
+		t.Error(got.body)
+	}
+	all.Go(func() { r.send("POST", request(`"1"`, "tools/call", echoParams), session) })
+	<-began
+	if got := r.send("POST", request("2", "ping", "{}"), session); !strings.Contains(got.body, "too-many-requests") {
+		t.Error(got.body)
+	}
+	body, with := modern("1", "tools/call", echoParams, "{}")
+	for range 2 {
+		all.Go(func() { r.send("POST", body, with) })
+		<-began
+	}
+	if got := r.send("POST", body, with); got.status != 429 || !strings.Contains(got.body, "too-many-requests") {
+		t.Error(got.status, got.body)
+	}
+	close(release)
+	all.Wait()
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	r := newRig(t, Limits{Sessions: 2})
+	first, second := r.open("agent", "{}"), r.open("agent", "{}")
+	r.send("POST", request("1", "ping", "{}"), first)
+	third := r.open("agent", "{}")
+	for _, row := range []struct {
+		session headers
+		status  int
+	}{{first, 200}, {second, 404}, {third, 200}} {
+		if got := r.send("POST", request("1", "ping", "{}"), row.session); got.status != row.status {
+			t.Errorf("%d, want %d: the one idle for longest makes room", got.status, row.status)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.stream(ctx, "GET", "", first)
+	r.stream(ctx, "GET", "", third)
+	got := r.send("POST", request("1", "initialize", `{"protocolVersion":"2025-11-25"}`), nil)
+	if got.status != 503 || !strings.Contains(got.body, "session-limit") {
+		t.Errorf("all are in use: %d %s", got.status, got.body)
+	}
+	r.open("another", "{}")
+}
+
+func TestIdleSessionsEnd(t *testing.T) {
+	r := newRig(t, Limits{})
+	idle, used := r.open("agent", "{}"), r.open("agent", "{}")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.stream(ctx, "GET", "", used)
+	r.gateway.sweep(time.Now().Add(2 * time.Hour))
+	if got := r.send("POST", request("1", "ping", "{}"), idle); got.status != 404 {
+		t.Error(got.status)
+	}
+	if got := r.send("POST", request("1", "ping", "{}"), used); got.status != 200 {
+		t.Error("a session with an open stream ended")
+	}
+}
+
+// unread is a connection that sends a request and reads nothing.
+func (r *rig) unread(body string, with headers) net.Conn {
+	r.t.Helper()
+	address := strings.TrimPrefix(r.url, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	request, _ := http.NewRequest("POST", r.url, bytes.NewBufferString(body))
+	request.Header.Set("Content-Type", jsonType)
+	request.Header.Set("Accept", jsonType+", "+eventType)
+	for key, value := range with {
+		request.Header.Set(key, value)
+	}
+	if err := request.Write(conn); err != nil {
+		r.t.Fatal(err)
+	}
+	return conn
+}
+
+func TestASlowReaderHoldsUpNobody(t *testing.T) {
+	r := newRig(t, Limits{Bytes: 1 << 20, Messages: 1 << 20, WriteTime: 20 * time.Second})
+	ended := make(chan error, 1)
+	longest := time.Duration(0)
+	r.fake.tools["flood"] = func(ctx context.Context, _ json.RawMessage, up Upstream) (json.RawMessage, error) {
+		filler := strings.Repeat("x", 64<<10)
+		for i := 0; ctx.Err() == nil && i < 10_000; i++ {
+			began := time.Now()
+			up.Notify("notifications/progress", json.RawMessage(`{"message":"`+filler+`"}`))
+			longest = max(longest, time.Since(began))
+		}
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	}
+	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(demo, "echo", "flood")}})
+	session := r.open("agent", "{}")
+	conn := r.unread(request("1", "tools/call", `{"name":"demo__main__flood","_meta":{"progressToken":1}}`), session)
+	for range 20 {
+		if got := r.send("POST", request("2", "tools/call", echoParams), session); got.status != 200 {
+			t.Error(got.status)
+		}
+	}
+	select {
+	case cause := <-ended:
+		if cause != error(errGone) {
+			t.Error(cause)
+		}
+	case <-time.After(15 * time.Second):
+		t.Fatal("the flood never ended")
+	}
+	if longest > time.Second {
+		t.Errorf("a notification waited for the reader: %s", longest)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the connection is still open: %v", err)
+	}
+}
+
+func TestLineBreaksInsideOfMessagesAreSpaces(t *testing.T) {
+	r := newRig(t, Limits{})
+	r.fake.tools["echo"] = func(_ context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
+		if bytes.ContainsAny(params, "\r\n") {
+			t.Errorf("a line break reached the server: %q", params)
+		}
+		up.Notify("notifications/progress", json.RawMessage("{\r\n\"progress\":1}"))
+		return json.RawMessage("{\r\"a\":\n\"\\r\\n\"\n}"), nil
+	}
+	session := r.open("agent", "{}")
+	got := r.send("POST", request("1", "tools/call", "{\r\n\"name\":\"demo__main__echo\",\"arguments\":{\"t\":\"\\n\"},\n\"_meta\":{\"progressToken\":1}}"), session)
+	messages := got.messages()
+	if len(messages) != 2 || messages[1] != `{"jsonrpc":"2.0","id":1,"result":{ "a": "\r\n" }}` {
+		t.Errorf("%q", got.body)
+	}
+}
+
+func TestClosingEndsEverything(t *testing.T) {
+	r := newRig(t, Limits{})
+	began := make(chan struct{}, 2)
+	r.fake.tools["echo"] = func(ctx context.Context, _ json.RawMessage, _ Upstream) (json.RawMessage, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	session := r.open("agent", "{}")
+	standing := r.stream(context.Background(), "GET", "", session)
+	listen, with := modern("1", "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`, "{}")
+	listening := r.stream(context.Background(), "POST", listen, with)
+	listening.next()
+	var all sync.WaitGroup
+	all.Go(func() { r.send("POST", request("1", "tools/call", echoParams), session) })
+	body, with := modern("1", "tools/call", echoParams, "{}")
+	all.Go(func() { r.send("POST", body, with) })
+	<-began
+	<-began
+	r.gateway.Close()
+	all.Wait()
+	if got := standing.next(); got != "" {
+		t.Error(got)
+	}
+	if got := listening.next(); !strings.Contains(got, `"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}`) {
+		t.Errorf("the subscription did not end with its result: %s", got)
+	}
+	if got := r.send("POST", request("1", "ping", "{}"), session); got.status != 503 {
+		t.Error(got.status)
+	}
+}
