@@ -272,13 +272,13 @@ func (c *Conn) register(p *call) error {
 // the answer if there is one: progress never comes after its result.
 func (c *Conn) collect(p *call) (json.RawMessage, error, bool) {
 	c.mu.Lock()
-	notes, done := p.notes, p.done
+	notes, result, err, done := p.notes, p.result, p.err, p.done
 	p.notes, p.noteBytes = nil, 0
 	c.mu.Unlock()
 	for _, n := range notes {
 		p.up.Notify(n.method, n.params)
 	}
-	return p.result, p.err, done
+	return result, err, done
 }
 
 // abandon gives a call up unless its answer came meanwhile. A method that was

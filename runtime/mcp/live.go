@@ -13,3 +13,12 @@ func (p *Pool) Live(id plugins.ID) (*Session, bool) {
 	}
 	return s.session, true
 }
+
+// Tail returns the end of the server's stderr: untrusted text, with known secret
+// values masked. Nil for one that was dialled.
+func (s *Session) Tail() []string {
+	if pipes, ok := s.conn.wire.(*pipes); ok {
+		return pipes.child.Tail()
+	}
+	return nil
+}

@@ -180,7 +180,7 @@ func (w *pipes) describe(cause *ProtocolError) {
 		cause.Exit = w.child.Status()
 	default:
 	}
-	cause.Stderr = w.child.Tail()
+	cause.tail = w.child.Tail
 }
 
 // awaitExit acts on the exit of the leader even where a grandchild keeps stdout

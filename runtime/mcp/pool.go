@@ -296,7 +296,7 @@ func (p *Pool) connect(ctx context.Context, s *Session, l approvals.Launch, o Op
 		if err != nil {
 			return err
 		}
-		s.pid, s.conn = child.PID(), Connect(child, o)
+		s.child, s.pid, s.conn = child, child.PID(), Connect(child, o)
 		return nil
 	case plugins.StreamableHTTP:
 		headers, err := p.headers(ctx, l)
@@ -518,6 +518,8 @@ type Info struct {
 	InFlight   int             `json:"inFlight"`
 	ServerInfo json.RawMessage `json:"serverInfo,omitempty"`
 	Stats      Stats           `json:"stats"`
+	// Stderr is the end of what the server wrote there: untrusted text.
+	Stderr []string `json:"stderr,omitempty"`
 }
 
 // Running lists the sessions that can be used, by connector.
@@ -527,7 +529,7 @@ func (p *Pool) Running() []Info {
 	var all []Info
 	for _, slot := range p.slots {
 		if s := slot.session; s != nil && s.Err() == nil {
-			all = append(all, Info{s.id, s.pid, s.since, s.conn.InFlight(), s.server.Info, s.conn.Stats()})
+			all = append(all, Info{s.id, s.pid, s.since, s.conn.InFlight(), s.server.Info, s.conn.Stats(), s.stderr()})
 		}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].ID.String() < all[j].ID.String() })

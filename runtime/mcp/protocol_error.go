@@ -35,10 +35,9 @@ type ProtocolError struct {
 	Size int64
 	// Exit is how the process ended ("exit status 7"); "" while it is not known.
 	Exit string
-	// Stderr is the tail of what the server wrote there: untrusted text.
-	Stderr []string
 	// cause never is or wraps io.EOF: the SDK hides a failure that does.
 	cause error
+	tail  func() []string
 }
 
 // newProtocolError keeps cause unless it is an end of file in any dress.
@@ -63,6 +62,15 @@ func (e *ProtocolError) Error() string {
 		fmt.Fprintf(&text, " (%s)", e.Exit)
 	}
 	return text.String()
+}
+
+// Stderr returns the end of what the server has written there: untrusted text. It
+// may still grow shortly after the failure.
+func (e *ProtocolError) Stderr() []string {
+	if e.tail == nil {
+		return nil
+	}
+	return e.tail()
 }
 
 // Unwrap returns the reason given by whoever closed the connection, or the

@@ -22,7 +22,8 @@ type Session struct {
 	id     plugins.ID
 	permit permit
 	conn   *Conn
-	pid    int // 0 for one that was dialled
+	child  Child // nil for a server that was dialled
+	pid    int   // 0 for a server that was dialled
 	since  time.Time
 	server Server
 	used   atomic.Int64 // the pool's clock, in Unix nanoseconds
@@ -60,6 +61,13 @@ func (s *Session) Err() error {
 		return err
 	}
 	return s.conn.Cause()
+}
+
+func (s *Session) stderr() []string {
+	if s.child == nil {
+		return nil
+	}
+	return s.child.Tail()
 }
 
 // Offer returns what the server provides, as last listed.
