@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -268,19 +269,25 @@ func (g *Gate) allowTools(ctx context.Context, d Decision, a Answer, by By) (Dec
 	return next, nil
 }
 
+// pinsOf returns the pins of the tools that can be pinned.
+func pinsOf(tools []json.RawMessage) map[string]Pin {
+	pins := map[string]Pin{}
+	for _, o := range offeredTools(tools) {
+		if o.err == nil {
+			pins[o.name] = o.pin
+		}
+	}
+	return pins
+}
+
 // chooseTools checks every chosen name against the offer that was shown.
 func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
 	offer := d.Offer()
 	if a.Tools == nil && len(offer.Tools) > 0 {
 		return nil, &coded.Error{Code: "tools-not-chosen", Sentence: "no tools were named", Next: "name the tools that may be called, or an empty list for none"}
 	}
-	out := &toolsApproval{Tools: []pinned{}, Offered: map[string]Pin{}, Prompts: []pinned{}, Templates: []pinned{}}
+	out := &toolsApproval{Tools: []pinned{}, Offered: pinsOf(offer.Tools)}
 	states := offeredTools(offer.Tools)
-	for _, state := range states {
-		if state.err == nil {
-			out.Offered[state.name] = state.pin
-		}
-	}
 	set := d.Fields.Permitted.Set()
 	for _, name := range slices.Compact(sorted(a.Tools)) {
 		at := slices.IndexFunc(states, func(s offered) bool { return s.name == name })
@@ -298,14 +305,7 @@ func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
 		}
 		out.Tools = append(out.Tools, pinned{name, states[at].pin, class, states[at].raw})
 	}
-	var err error
-	out.Prompts, err = pinAll(offer.Prompts, PinPrompt)
-	if err != nil {
-		return nil, err
-	}
-	if out.Templates, err = pinAll(offer.Templates, PinTemplate); err != nil {
-		return nil, err
-	}
+	out.Prompts, out.Templates = pinAll(offer.Prompts, PinPrompt), pinAll(offer.Templates, PinTemplate)
 	if offer.Instructions != "" {
 		// Instructions that cannot be pinned are not shown to anybody, no more.
 		out.Instructions, _ = PinText(offer.Instructions)

@@ -190,6 +190,12 @@ func (g *Gate) Visible(name string, id plugins.ID) bool {
 	return name == Operator || c != nil && c.Scope.sees(id.String())
 }
 
+// OriginalNames reports whether a client sees tools under the server's own names.
+func (g *Gate) OriginalNames(name string) bool {
+	c := (*g.clients.Load())[name]
+	return c != nil && c.Scope.OriginalNames
+}
+
 // MayCall reports whether a client's scope covers a tool. Whether the tool may be
 // called at all is CallGrant's to say, which asks this too.
 func (g *Gate) MayCall(name string, id plugins.ID, tool string) bool {

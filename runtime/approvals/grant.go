@@ -31,6 +31,7 @@ type grantState struct {
 // grant was made. Dir and Env speak of the snapshot, never of the source folder.
 type Launch struct {
 	ID         plugins.ID
+	Version    string
 	Transport  plugins.Transport
 	Executable env.Executable
 	Path       string   // absolute path that is executed

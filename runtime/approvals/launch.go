@@ -55,7 +55,7 @@ func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
 		return Launch{}, err
 	}
 	l := Launch{
-		ID: c.ID, Transport: c.Transport, Env: plan, Data: data,
+		ID: c.ID, Version: c.Version, Transport: c.Transport, Env: plan, Data: data,
 		Headers: c.Launch.Headers, Options: c.Options, Digest: r.Digest(),
 	}
 	expand := func(text string) (string, error) { return env.ExpandFolders(text, root, data, isClaude(c)) }

@@ -1,11 +1,10 @@
 package approvals
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	"context"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/plugins"
@@ -70,14 +69,14 @@ func offeredBy(raw []json.RawMessage, pinOf func(json.RawMessage) (string, Pin, 
 
 // pinAll pins prompts or templates; what cannot be pinned, or comes twice, is left
 // out and so never exposed.
-func pinAll(raw []json.RawMessage, pinOf func(json.RawMessage) (string, Pin, error)) ([]pinned, error) {
+func pinAll(raw []json.RawMessage, pinOf func(json.RawMessage) (string, Pin, error)) []pinned {
 	out := []pinned{}
 	for _, o := range offeredBy(raw, pinOf) {
 		if o.err == nil {
-			out = append(out, pinned{Name: o.name, Pin: o.pin, Definition: o.raw})
+			out = append(out, pinned{Name: o.name, Pin: o.pin, Definition: validJSON(o.raw)})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Live compares what a running server provides now with the pins, when a session
@@ -126,7 +125,7 @@ func compareTools(grant Grant, approved *toolsApproval, now []offered) (map[stri
 		if why == nil && !set.AllowsTool(o.name) {
 			why = toolNotPermitted(o.name)
 		}
-		state := ToolState{Name: o.name, State: ToolAllowed, Pin: o.pin, Definition: o.raw}
+		state := ToolState{Name: o.name, State: ToolAllowed, Pin: o.pin, Definition: validJSON(o.raw)}
 		if why != nil {
 			state.State, state.Code, state.Sentence = ToolBlocked, why.Code, why.Sentence
 			if why.Code == codeDenied {

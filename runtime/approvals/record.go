@@ -56,9 +56,10 @@ type pinned struct {
 // before is the last approval that had tools: shown beside the new, never used
 // (spec/approval.md 3.2).
 type before struct {
-	Fields Fields    `json:"fields"`
-	Tools  []pinned  `json:"tools"`
-	At     time.Time `json:"at"`
+	Fields  Fields         `json:"fields"`
+	Tools   []pinned       `json:"tools"`
+	Offered map[string]Pin `json:"offered"`
+	At      time.Time      `json:"at"`
 }
 
 type denial struct {
@@ -128,7 +129,7 @@ func (r *record) remembered() *before {
 	if r.Run == nil || r.Tools == nil {
 		return r.Before
 	}
-	return &before{Fields: r.Run.Fields, Tools: r.Tools.Tools, At: r.Tools.At}
+	return &before{r.Run.Fields, r.Tools.Tools, r.Tools.Offered, r.Tools.At}
 }
 
 func (r *runApproval) digest() artifact.Digest {

@@ -1,0 +1,204 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sallyport/runtime/env"
+	"sallyport/runtime/permissions"
+	"sallyport/runtime/plugins"
+)
+
+// Review is everything that a person sees before saying yes (spec/approval.md 6).
+// All text from the plugin is made visible; it is never markup.
+type Review struct {
+	ID       string `json:"id"`
+	Sentence string `json:"sentence"`
+	State    State  `json:"state"`
+	Reason   string `json:"reason,omitempty"`
+	Decision string `json:"decision,omitempty"` // the open one
+	// Stale says that the open decision is about something else by now: an allow
+	// would be refused and asked anew.
+	Stale    bool     `json:"stale"`
+	Title    string   `json:"title,omitempty"`
+	Version  string   `json:"version"`
+	Source   string   `json:"source"`
+	Digest   string   `json:"digest"`
+	Identity Identity `json:"identity"`
+	// Facts are what a careful friend would point at, most serious first.
+	Facts []Fact `json:"facts"`
+	Runs  *Runs  `json:"runs,omitempty"`
+	Dials *Dials `json:"dials,omitempty"`
+	// Env has every name that the process gets and where each comes from.
+	Env []env.Shown `json:"env"`
+	// Literals are the values that the connector itself declares.
+	Literals  []Entry         `json:"literals"`
+	May       []string        `json:"may"` // permissions in words
+	Requested permissions.Set `json:"requested"`
+	Options   []string        `json:"options"` // loosened defaults
+	Files     Files           `json:"files"`
+	Changed   *Diff           `json:"changed,omitempty"` // nil the first time
+	Tools     []OfferedTool   `json:"tools,omitempty"`   // where they are to be chosen
+}
+
+// Runs is a command line in full, one argument an element.
+type Runs struct {
+	Command    string   `json:"command"`
+	Args       []string `json:"args"`
+	Cwd        string   `json:"cwd"`
+	Executable string   `json:"executable"`
+}
+
+// Dials is an address in full, and the names of the headers sent there.
+type Dials struct {
+	URL     string   `json:"url"`
+	Headers []string `json:"headers"`
+}
+
+// Files is a bundle in numbers.
+type Files struct {
+	Count       int      `json:"count"`
+	Bytes       int64    `json:"bytes"`
+	Folders     int      `json:"folders"`
+	Links       int      `json:"links"`
+	Executables []string `json:"executables"`
+	Warnings    []string `json:"warnings"`
+}
+
+// Review reads the connector in full and puts together what there is to see.
+func (g *Gate) Review(ctx context.Context, id plugins.ID) (Review, error) {
+	g.mu.Lock()
+	var path string
+	open := g.openDecision(id)
+	if open != nil {
+		path = open.Path
+	}
+	g.mu.Unlock()
+	if path == "" {
+		var err error
+		if path, err = g.userPath(ctx); err != nil {
+			return Review{}, err
+		}
+	}
+	now, err := g.resolve(ctx, id, Full, path)
+	if err != nil {
+		return Review{}, err
+	}
+	changed := g.diff(ctx, now)
+	g.mu.Lock()
+	status := g.statusOf(id, now, nil)
+	g.mu.Unlock()
+	c := now.Connector
+	r := Review{
+		ID: id.String(), Sentence: changed.Sentence, State: status.State, Reason: status.Reason, Decision: status.Decision,
+		Stale: open != nil && open.Identity != now.Identity,
+		Title: Visible(c.Title), Version: Visible(c.Version), Source: Visible(c.Source),
+		Digest: now.Fields.Artifact, Identity: now.Identity,
+		Facts: factsOf(now, changed), Env: []env.Shown{}, Literals: literals(now.Fields),
+		May: c.Requested.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now),
+	}
+	if c.Transport == plugins.Stdio {
+		r.Runs = runsOf(now)
+		r.Env = now.plan.Masked()
+	} else {
+		r.Dials = dialsOf(now)
+	}
+	if changed.Since != nil {
+		r.Changed = &changed
+	}
+	if open != nil && open.Stage == StageTools {
+		r.Tools = g.Offered(*open)
+	}
+	return r, nil
+}
+
+func runsOf(now Resolved) *Runs {
+	r := &Runs{Command: Visible(now.Fields.Command.Expanded), Args: []string{}, Cwd: Visible(now.Fields.Cwd.Expanded)}
+	for _, arg := range now.Fields.Args {
+		r.Args = append(r.Args, Visible(arg.Expanded))
+	}
+	if now.Fields.Executable != nil {
+		r.Executable = visibleText(now.Fields.Executable.String())
+	}
+	return r
+}
+
+func dialsOf(now Resolved) *Dials {
+	d := &Dials{URL: Visible(now.Fields.URL.Expanded), Headers: []string{}}
+	for _, h := range now.Fields.Headers {
+		d.Headers = append(d.Headers, Visible(h.Name))
+	}
+	return d
+}
+
+// literals are the declared values: on disk for everybody to read, and refused
+// where they look like a credential.
+func literals(f Fields) []Entry {
+	out := []Entry{}
+	for _, e := range append(slices.Clone(f.Env), f.Headers...) {
+		out = append(out, Entry{Visible(e.Name), Visible(e.Value), e.Operator})
+	}
+	return out
+}
+
+func filesOf(now Resolved) Files {
+	f := Files{Executables: []string{}, Warnings: []string{}}
+	if now.Tree == nil {
+		return f
+	}
+	f.Count, f.Bytes, f.Folders, f.Links = now.Tree.Files, now.Tree.Bytes, now.Tree.Dirs, now.Tree.Links
+	for _, path := range now.Tree.Executables() {
+		f.Executables = append(f.Executables, Visible(path))
+	}
+	for _, w := range now.Tree.Warnings {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%s and %s differ only in letter case", Visible(w.Path), Visible(w.Other)))
+	}
+	return f
+}
+
+func optionWords(o plugins.Options) []string {
+	words := []string{}
+	if o.MaxFrame != 0 {
+		words = append(words, fmt.Sprintf("messages of up to %d bytes", o.MaxFrame))
+	}
+	if o.StdoutNoise != "" {
+		words = append(words, "lines on its output that are no messages are skipped")
+	}
+	return words
+}
+
+// factsOf ranks what is worth pointing at: red before the rest.
+func factsOf(now Resolved, changed Diff) []Fact {
+	facts := slices.Clone(now.Warnings)
+	if changed.Since != nil && len(changed.Files) == 0 && changed.Note == "" {
+		for _, tool := range changed.Tools {
+			if tool.Kind == "changed" {
+				facts = append(facts, Fact{"tool-changed-alone", "a tool's definition changed but its code did not", true})
+				break
+			}
+		}
+	}
+	for _, f := range changed.Files {
+		if f.Executable && (f.Kind == "added" || f.Kind == "mode-changed") {
+			facts = append(facts, Fact{"executable-added", "a file became executable or was added as one: " + f.Path, false})
+			break
+		}
+	}
+	if now.Tree != nil && len(now.Tree.Warnings) > 0 {
+		facts = append(facts, Fact{"case-collision", "two files differ only in letter case; one of them is lost on other systems", false})
+	}
+	if facts == nil {
+		return []Fact{}
+	}
+	slices.SortStableFunc(facts, func(a, b Fact) int {
+		switch {
+		case a.Red == b.Red:
+			return 0
+		case a.Red:
+			return -1
+		}
+		return 1
+	})
+	return facts
+}
