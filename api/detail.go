@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/env"
+	"sallyport/runtime/plugins"
+)
+
+// recentRecords is how much of the audit a detail shows; the rest is a link.
+const recentRecords = 20
+
+func (s *Server) detail(ctx context.Context, status approvals.Status, declared plugins.Connector) (any, error) {
+	id := status.ID
+	did, err := s.did(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	run, diagnostics := s.running(id)
+	detail := ConnectorDetail{
+		Connector: connectorLine(status, declared, run != nil),
+		Declares:  declares(declared),
+		MayTouch: MayTouch{Tools: present(declared.Requested.Tools), Net: present(declared.Requested.Net),
+			Secrets: present(declared.Requested.Secrets), FS: present(declared.Requested.FS), Words: present(declared.Requested.Words())},
+		Did:      did,
+		Approved: approval(status.Approved),
+		Provides: Provides{Tools: []Tool{}, Prompts: []string{}, Templates: []string{}, Skills: []Skill{}, Diagnostics: present(diagnostics)},
+		Changes:  []FieldPair{},
+		Problems: []Problem{},
+		Run:      run,
+	}
+	for _, change := range status.Changes {
+		detail.Changes = append(detail.Changes, FieldPair(change))
+	}
+	s.provides(id, &detail.Provides)
+	s.ofPlugin(ctx, id.Plugin, &detail)
+	return detail, nil
+}
+
+func (s *Server) did(ctx context.Context, id plugins.ID) (Did, error) {
+	page, err := s.host.Audit.Query(ctx, audit.Filter{Plugin: id.Plugin, Limit: recentRecords})
+	if err != nil {
+		return Did{}, err
+	}
+	return Did{Audit: "/v1/plugins/audit?plugin=" + url.QueryEscape(id.Plugin), Recent: present(page.Records)}, nil
+}
+
+func declares(c plugins.Connector) Declares {
+	d := Declares{Command: c.Launch.Command, Args: present(c.Launch.Args), Cwd: c.Launch.Cwd, Env: []string{},
+		Inherit: present(c.Launch.Inherit), URL: c.Launch.URL, Headers: []string{}}
+	for _, v := range c.Launch.Env {
+		d.Env = append(d.Env, v.Name)
+	}
+	for _, v := range c.Launch.Headers {
+		d.Headers = append(d.Headers, v.Name)
+	}
+	return d
+}
+
+func approval(a *approvals.ApprovedView) *Approval {
+	if a == nil {
+		return nil
+	}
+	return &Approval{Identity: string(a.Identity), Digest: string(a.Digest), Version: a.Version,
+		By: a.By.User, Via: a.By.Via, At: a.At, Tools: present(a.Tools), ToolsBy: a.ToolsBy.User}
+}
+
+// provides fills in what was pinned: what agents may use.
+func (s *Server) provides(id plugins.ID, into *Provides) {
+	approved, ok := s.host.Gate.Approved(id)
+	if !ok {
+		return
+	}
+	for _, tool := range approved.Tools {
+		into.Tools = append(into.Tools, s.tool(id, tool))
+	}
+	for _, prompt := range approved.Prompts {
+		into.Prompts = append(into.Prompts, prompt.Name)
+	}
+	for _, template := range approved.Templates {
+		into.Templates = append(into.Templates, template.Name)
+	}
+}
+
+// ofPlugin fills in what the plugin's manifest says about all of its servers.
+func (s *Server) ofPlugin(ctx context.Context, name string, into *ConnectorDetail) {
+	found, err := s.host.Listing(ctx)
+	if err != nil {
+		return
+	}
+	plugin, ok := found.Plugin(name)
+	if !ok {
+		return
+	}
+	into.Declares.Description, into.Declares.Author = plugin.Description, plugin.Author.Name
+	into.Declares.Homepage, into.Declares.Repository, into.Declares.License = plugin.Homepage, plugin.Repository, plugin.License
+	into.Problems = problemsOf(plugin.Problems)
+	for _, skill := range plugin.Skills {
+		into.Provides.Skills = append(into.Provides.Skills, Skill{skill.Name, skill.Description})
+	}
+}
+
+func (s *Server) running(id plugins.ID) (*RunningInfo, []string) {
+	session, ok := s.host.Pool.Live(id)
+	if !ok {
+		return nil, nil
+	}
+	for _, info := range s.host.Pool.Running() {
+		if info.ID == id {
+			return &RunningInfo{PID: info.PID, Since: info.Since, InFlight: info.InFlight}, session.Tail()
+		}
+	}
+	return nil, nil
+}
+
+// EnvView is what a connector's process gets.
+type EnvView struct {
+	ID   string      `json:"id"`
+	Vars []env.Shown `json:"vars"`
+}
+
+func (s *Server) connectorEnv(_ Caller, r *http.Request) (any, error) {
+	id, err := s.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	vars, err := s.host.Gate.Environment(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return EnvView{ID: id.String(), Vars: present(vars)}, nil
+}

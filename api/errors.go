@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"sallyport/internal/coded"
+)
+
+// Error is the body of every answer that is not a success. Clients branch on
+// Code, never on Message.
+type Error struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Details Details `json:"details"`
+}
+
+// Details says what to do next and what the code is about.
+type Details struct {
+	Next string `json:"next,omitempty"`
+	Path string `json:"path,omitempty"`
+}
+
+// statusOf maps codes that HTTP has a better word for than 409. A refusal is an
+// ordinary result with a code; 500 is kept for what cannot happen.
+var statusOf = map[string]int{
+	"bad-request":        http.StatusBadRequest,
+	"id-invalid":         http.StatusBadRequest,
+	"token-missing":      http.StatusUnauthorized,
+	"token-unknown":      http.StatusUnauthorized,
+	"not-allowed":        http.StatusForbidden,
+	"answer-not-allowed": http.StatusForbidden,
+	"host-refused":       http.StatusForbidden,
+	"origin-refused":     http.StatusForbidden,
+	"permission-denied":  http.StatusForbidden,
+	"not-found":          http.StatusNotFound,
+	"plugin-unknown":     http.StatusNotFound,
+	"plugin-ambiguous":   http.StatusConflict,
+	"decision-unknown":   http.StatusNotFound,
+	"client-unknown":     http.StatusNotFound,
+	"method-not-allowed": http.StatusMethodNotAllowed,
+	"body-too-large":     http.StatusRequestEntityTooLarge,
+	"content-type":       http.StatusUnsupportedMediaType,
+	"store-unreadable":   http.StatusServiceUnavailable,
+	"store-damaged":      http.StatusServiceUnavailable,
+	"store-newer":        http.StatusServiceUnavailable,
+	"internal":           http.StatusInternalServerError,
+}
+
+// errorBody turns any error into what a client sees. An error without a code is
+// a fault of ours: its text may hold paths, so it goes to the log, not out.
+func errorBody(err error) (int, Error) {
+	var e *coded.Error
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, context.Canceled):
+		e = coded.New("cancelled", "the request was cancelled")
+	case errors.Is(err, context.DeadlineExceeded):
+		e = coded.New("timed-out", "it took too long")
+	default:
+		e = &coded.Error{Code: "internal", Sentence: "something went wrong inside Sallyport",
+			Next: "see the log, and report it with the time"}
+	}
+	status, ok := statusOf[e.Code]
+	if !ok {
+		status = http.StatusConflict
+	}
+	return status, Error{Code: e.Code, Message: e.Sentence, Details: Details{Next: e.Next, Path: e.Path}}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"code":"internal","message":"cannot encode the answer","details":{}}`)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(append(raw, '\n')) //nolint:errcheck // the client has gone: nobody is left to tell
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	status, body := errorBody(err)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="sallyport"`)
+	}
+	writeJSON(w, status, body)
+}

@@ -1,0 +1,32 @@
+package api
+
+import "net/http"
+
+// Route is one line of the contract.
+type Route struct {
+	Method string
+	Path   string // as http.ServeMux takes it
+	Access Access
+	// Summary is what the route does, in one line, for the OpenAPI document.
+	Summary string
+	// Query names the query parameters it reads.
+	Query []string
+	// Body and Answer are zero values of the types that go in and come out.
+	Body, Answer any
+	// Serve answers with JSON; Stream answers by itself. One of the two is set.
+	Serve  func(s *Server, c Caller, r *http.Request) (any, error)
+	Stream func(s *Server, c Caller, w http.ResponseWriter, r *http.Request)
+}
+
+// Routes returns the whole contract. A connector's own addresses are below
+// /v1/plugins/PLUGIN/SERVER, as its ID is PLUGIN/SERVER.
+func Routes() []Route {
+	var all []Route
+	for _, resource := range [][]Route{
+		healthRoutes, statusRoutes, pluginRoutes, decisionRoutes, clientRoutes,
+		auditRoutes, secretRoutes, eventRoutes, mcpRoutes,
+	} {
+		all = append(all, resource...)
+	}
+	return all
+}

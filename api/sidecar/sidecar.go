@@ -1,0 +1,121 @@
+// Package sidecar serves one host on the kept loopback port.
+//
+// The one idea: the order is the contract. Lock, open, bind, serve, and only
+// then the discovery file and the ready line; stopping is the same backwards, so
+// that whoever reads the file finds somebody there (spec/local-api.md 1 to 3).
+//
+// It has no routes of its own. cli, and later app, import it.
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"sallyport/api"
+	"sallyport/internal/loopback"
+	"sallyport/runtime/health"
+	"sallyport/runtime/host"
+)
+
+// Config says what to serve and where. Places and Version are required.
+type Config struct {
+	Places  host.Places
+	Version string
+	Port    int // 0: the kept one
+	Logger  *slog.Logger
+}
+
+// Sidecar is a host that is being served.
+type Sidecar struct {
+	Discovery loopback.Discovery
+	Notes     []loopback.Note
+	Host      *host.Host
+
+	server *http.Server
+	failed chan error
+	state  string
+	log    *slog.Logger
+}
+
+// Start opens the host and serves it. loopback.ErrHeld means that another
+// instance has the data folder.
+func Start(ctx context.Context, cfg Config) (*Sidecar, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h, err := host.Open(ctx, host.Config{Places: cfg.Places, Version: cfg.Version, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	s := &Sidecar{Host: h, failed: make(chan error, 1), state: cfg.Places.State, log: cfg.Logger}
+	if err := s.serve(cfg); err != nil {
+		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
+	}
+	h.Start()
+	return s, nil
+}
+
+func (s *Sidecar) serve(cfg Config) error {
+	listener, notes, err := loopback.Listen(loopback.Config{StateDir: cfg.Places.State, Want: cfg.Port})
+	if err != nil {
+		return err
+	}
+	s.Notes = notes
+	for _, note := range notes {
+		s.Host.Health.Set(health.Code(note.Kind), "", health.Args{"port": strconv.Itoa(note.Port), "old": strconv.Itoa(note.Old)})
+	}
+	port := loopback.Port(listener)
+	s.Discovery = loopback.Discovery{Service: health.Service, Version: cfg.Version, Instance: s.Host.Instance,
+		PID: os.Getpid(), StartedAt: s.Host.StartedAt, Port: port, URL: loopback.URL(port), Executable: executable()}
+	s.server = api.HTTPServer(s.handler(port, cfg), s.log)
+	s.server.BaseContext = func(net.Listener) context.Context { return s.Host.Context() }
+	go func() { s.failed <- s.server.Serve(listener) }()
+	if err := loopback.WriteDiscovery(s.state, s.Discovery); err != nil {
+		return errors.Join(err, s.server.Close())
+	}
+	return nil
+}
+
+func (s *Sidecar) handler(port int, cfg Config) http.Handler {
+	return api.Handler(api.Config{
+		Host: s.Host, Tokens: api.Tokens{Operator: s.Host.Tokens.Operator, Companion: s.Host.Tokens.Companion},
+		Port: port, Logger: cfg.Logger,
+		Health: health.Desktop(health.DesktopConfig{Version: cfg.Version, Instance: s.Host.Instance, Port: port,
+			Key: s.Host.HealthKey, Tracker: s.Host.Health}),
+	})
+}
+
+// Failed gives the error with which serving ended by itself.
+func (s *Sidecar) Failed() <-chan error { return s.failed }
+
+// stopGrace is how long requests in flight may go on once stopping has begun.
+const stopGrace = time.Second
+
+// Stop takes the discovery file away, ends what is in flight and closes the
+// host, children included.
+func (s *Sidecar) Stop(ctx context.Context) error {
+	err := loopback.RemoveDiscovery(s.state, s.Discovery.Instance)
+	s.Host.Quit()
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	if s.server.Shutdown(grace) != nil {
+		s.server.Close() //nolint:errcheck // it is being ended
+	}
+	return errors.Join(err, s.Host.Close(ctx))
+}
+
+// executable is this program's path for the discovery file, which only its owner
+// reads; empty where the system does not tell.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
+}

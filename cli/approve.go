@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"sallyport/api"
+	"sallyport/api/client"
+	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/permissions"
+)
+
+// toolChoice is which tools to allow. Nothing is chosen by default.
+type toolChoice struct {
+	tools    []string
+	readOnly bool
+	all      bool
+	same     bool
+}
+
+func (t *toolChoice) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&t.tools, "tools", nil, "allow these tools: `NAME`,NAME")
+	f.BoolVar(&t.readOnly, "read-only", false, "allow the tools that seem only to read, by their name and schema")
+	f.BoolVar(&t.all, "all-tools", false, "allow every tool that can be pinned")
+	f.BoolVar(&t.same, "same-tools", false, "allow those allowed before whose definition is unchanged")
+}
+
+func (t *toolChoice) check() error {
+	n := 0
+	for _, given := range []bool{len(t.tools) > 0, t.readOnly, t.all, t.same} {
+		if given {
+			n++
+		}
+	}
+	if n > 1 {
+		return usage("give one of --tools, --read-only, --all-tools and --same-tools")
+	}
+	return nil
+}
+
+func (t *toolChoice) given() bool { return len(t.tools) > 0 || t.readOnly || t.all || t.same }
+
+// from picks the tools on offer that the choice means.
+func (t *toolChoice) from(offered []approvals.OfferedTool) []string {
+	chosen := []string{}
+	if len(t.tools) > 0 {
+		return append(chosen, t.tools...)
+	}
+	for _, tool := range offered {
+		wanted := t.all || t.readOnly && tool.Suggested == permissions.Read || t.same && tool.Before == "same"
+		if wanted && tool.Refused == "" {
+			chosen = append(chosen, tool.Name)
+		}
+	}
+	return chosen
+}
+
+// classes confirms, for tools chosen as reading only, that this is what they are.
+func (t *toolChoice) classes(chosen []string) map[string]permissions.Class {
+	if !t.readOnly {
+		return nil
+	}
+	classes := map[string]permissions.Class{}
+	for _, name := range chosen {
+		classes[name] = permissions.Read
+	}
+	return classes
+}
+
+func (c *command) approveCommand() *cobra.Command {
+	var choice toolChoice
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "approve ID", Short: "Look at a connector, and decide: may it run, and which tools", Args: exactly("an ID"),
+		ValidArgsFunction: c.completeID,
+		Long: `Show everything about a connector as it is on disk now, ask whether it may run,
+try it, and ask which of its tools agents may call.
+
+For scripts: --yes answers the first question, and --tools, --read-only,
+--all-tools or --same-tools the second. Without one of those no tool is allowed,
+and the connector stays at tools_required.`,
+		Example: "  sallyport approve notes/main\n  sallyport approve notes/main --yes --tools list_notes,search_notes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice.check(); err != nil {
+				return err
+			}
+			return c.withConnector(cmd.Context(), args[0], func(h *client.Client, one api.Connector) error {
+				return c.approve(cmd.Context(), h, one, choice, yes)
+			})
+		},
+	}
+	choice.flags(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "answer that it may run, without being asked")
+	return cmd
+}
+
+// approve asks both questions in order. What was answered stays answered where
+// the second is left open.
+func (c *command) approve(ctx context.Context, h *client.Client, one api.Connector, choice toolChoice, yes bool) error {
+	asker := c.asker()
+	if !yes && asker == nil {
+		return &coded.Error{Code: "answer-needed", Sentence: "nobody is there to answer",
+			Next: "run this in a terminal, or add --yes and --tools after you have looked: sallyport diff " + one.ID}
+	}
+	decision, err := c.openQuestion(ctx, h, one, asker, yes)
+	if err != nil {
+		return err
+	}
+	if decision.Stage == "run" {
+		c.say("trying %s …", one.ID)
+		if decision, err = c.answer(ctx, h, decision.ID, "allow", toolChoice{}); err != nil {
+			return err
+		}
+	}
+	if !choice.given() && asker != nil && !yes {
+		if choice, err = askTools(c.Err, asker, decision); err != nil {
+			return err
+		}
+	}
+	if choice.given() {
+		if decision, err = c.answer(ctx, h, decision.ID, "allow", choice); err != nil {
+			return err
+		}
+	}
+	return c.sayApproved(ctx, h, one)
+}
+
+// openQuestion returns the decision to answer: about tools where the connector
+// already may run as it is now, about running otherwise, after it was shown.
+func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Connector, asker *bufio.Reader, yes bool) (api.Decision, error) {
+	if one.State == "tools_required" && one.Decision != "" {
+		var open api.DecisionDetail
+		err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(one.Decision), nil, &open)
+		if err == nil && open.State == "open" && open.Stage == "tools" {
+			return open.Decision, nil
+		}
+	}
+	var decision api.Decision
+	if err := h.Post(ctx, pathOf(one, "/ask"), nil, &decision); err != nil {
+		return decision, err
+	}
+	if yes {
+		return decision, nil
+	}
+	var review approvals.Review
+	if err := h.Get(ctx, pathOf(one, "/review"), nil, &review); err != nil {
+		return decision, err
+	}
+	if err := printReview(c.Err, review); err != nil {
+		return decision, err
+	}
+	allowed, err := askYes(c.Err, asker, "\nAllow it to run? Deny is the default. [y/N] ")
+	if err != nil || allowed {
+		return decision, err
+	}
+	if _, err := c.answer(ctx, h, decision.ID, "deny", toolChoice{}); err != nil {
+		return decision, err
+	}
+	return decision, &coded.Error{Code: "denied", Sentence: one.ID + " is denied; nothing of it runs"}
+}
+
+// answer answers one decision. A choice of tools is read from what it offers.
+func (c *command) answer(ctx context.Context, h *client.Client, id, word string, choice toolChoice) (api.Decision, error) {
+	given := api.Answer{Answer: word}
+	if word == "allow" && choice.given() {
+		var open api.DecisionDetail
+		if err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(id), nil, &open); err != nil {
+			return api.Decision{}, err
+		}
+		given.Tools = choice.from(open.Tools)
+		given.Classes = choice.classes(given.Tools)
+	}
+	var next api.Decision
+	err := h.Post(ctx, "/v1/decisions/"+url.PathEscape(id)+"/answer", given, &next)
+	return next, err
+}
+
+// asker reads answers from a terminal; nil where there is none.
+func (c *command) asker() *bufio.Reader {
+	if file, ok := c.In.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return bufio.NewReader(file)
+	}
+	return nil
+}
+
+// say tells a person what goes on; scripts do not see it.
+func (c *command) say(format string, args ...any) {
+	if !c.json {
+		fmt.Fprintf(c.Err, format+"\n", args...) //nolint:errcheck // stderr
+	}
+}
+
+// askYes is true for an explicit yes only: an empty line is no.
+func askYes(w io.Writer, in *bufio.Reader, question string) (bool, error) {
+	if _, err := fmt.Fprint(w, question); err != nil {
+		return false, err
+	}
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return false, &coded.Error{Code: "answer-needed", Sentence: "no answer was given, so nothing was allowed"}
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes", nil
+}
+
+// askTools lists the tools and reads which to allow. An empty line allows none.
+func askTools(w io.Writer, in *bufio.Reader, d api.Decision) (toolChoice, error) {
+	p := &page{w: w}
+	p.line("\nIt runs. Which of its %s may agents call?", count(len(d.Tools), "tool", "tools"))
+	for i, tool := range d.Tools {
+		note := string(tool.Suggested)
+		if tool.Refused != "" {
+			note = "cannot be chosen: " + tool.Refused
+		} else if tool.Before != "" {
+			note += ", " + map[string]string{"same": "allowed before, unchanged", "changed": "allowed before, CHANGED", "added": "new"}[tool.Before]
+		}
+		p.line("  %2d  %-24s %s\n      %s", i+1, shown(tool.Name), note, oneLine(tool.Description, 90))
+	}
+	p.line("\nNumbers or names, separated by commas; \"read\" for those that seem only to read; \"all\". Enter allows none.")
+	if p.err == nil {
+		_, p.err = fmt.Fprint(w, "Allow: ")
+	}
+	if p.err != nil {
+		return toolChoice{}, p.err
+	}
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return toolChoice{}, nil //nolint:nilerr // the end of the input is no answer, and no answer allows nothing
+	}
+	return parseTools(line, d.Tools)
+}
+
+func parseTools(line string, offered []approvals.OfferedTool) (toolChoice, error) {
+	switch strings.TrimSpace(line) {
+	case "":
+		return toolChoice{}, nil
+	case "read":
+		return toolChoice{readOnly: true}, nil
+	case "all":
+		return toolChoice{all: true}, nil
+	}
+	var choice toolChoice
+	for word := range strings.SplitSeq(line, ",") {
+		word = strings.TrimSpace(word)
+		at := slices.IndexFunc(offered, func(t approvals.OfferedTool) bool { return t.Name == word })
+		var n int
+		if _, err := fmt.Sscanf(word, "%d", &n); at < 0 && err == nil && n >= 1 && n <= len(offered) {
+			at = n - 1
+		}
+		if at < 0 {
+			return toolChoice{}, usage("there is no tool %q", word)
+		}
+		choice.tools = append(choice.tools, offered[at].Name)
+	}
+	return choice, nil
+}
+
+// sayApproved prints how the connector stands now.
+func (c *command) sayApproved(ctx context.Context, h *client.Client, one api.Connector) error {
+	now, err := find(ctx, h, one.ID)
+	if err != nil {
+		return err
+	}
+	return c.print(now, func(w io.Writer) error {
+		p := &page{w: w}
+		if now.State == "enabled" {
+			p.line("%s is enabled: agents may call %s", shown(now.ID), count(now.Tools, "tool", "tools"))
+			p.line("next: sallyport clients add NAME, or see what they are: sallyport tools")
+		} else {
+			p.line("%s: %s. %s", shown(now.ID), now.State, now.Sentence)
+			p.line("next: sallyport approve %s --tools NAME,… (or --read-only, --all-tools)", shown(now.ID))
+		}
+		return p.err
+	})
+}

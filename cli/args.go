@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exactly is cobra.ExactArgs with a sentence that names what is missing.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage("%s needs %s; see sallyport %s --help", cmd.Name(), strings.Join(names[len(args):], " and "), commandWords(cmd))
+		case len(args) > len(names):
+			return usage("%s takes no %q; see sallyport %s --help", cmd.Name(), args[len(names)], commandWords(cmd))
+		}
+		return nil
+	}
+}
+
+// commandWords is the command as typed, without the program's name.
+func commandWords(cmd *cobra.Command) string {
+	_, words, _ := strings.Cut(cmd.CommandPath(), " ")
+	return words
+}
+
+// isUsage reports whether cobra itself refused the command line: it has no type
+// for that.
+func isUsage(err error) bool {
+	text := err.Error()
+	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "invalid argument",
+		"required flag", "flag needs an argument", "if any flags in the group", "accepts "} {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("%s has no command %q; see sallyport %s --help", cmd.Name(), args[0], commandWords(cmd))
+			}
+			return cmd.Help()
+		}}
+	cmd.AddCommand(commands...)
+	return cmd
+}

@@ -1,0 +1,183 @@
+// Package cli is the commands, one file each.
+//
+// The one idea: a command is a thin reader and printer around the same API that
+// everything else uses. It talks to the running sidecar, or, where none runs, to
+// a host that it opens for the length of the command; the rules are the same.
+//
+// It decides nothing. Only main imports it.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/host"
+)
+
+// Exit codes that scripts may use; `sallyport health` has its own
+// (spec/local-api.md 5).
+const (
+	exitOK      = 0
+	exitRefused = 1 // refused, failed or not healthy
+	exitUsage   = 2 // the command line is wrong
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// command is what every command shares.
+type command struct {
+	Streams
+	version string
+	home    string // --home
+	json    bool   // --json
+	verbose bool   // --verbose
+}
+
+// exitError carries an exit code of a command's own.
+type exitError struct {
+	code int
+	err  error // nil: everything was said already
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// Run runs the command line and returns the exit code.
+func Run(ctx context.Context, version string, args []string, streams Streams) int {
+	c := &command{Streams: streams, version: version}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	return c.exitCode(root.ExecuteContext(ctx))
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sallyport",
+		Short: "Runs third-party agent plugins only as you approved them",
+		Long: `Sallyport runs third-party agent plugins (MCP servers) only as a person approved
+them: the exact files, the exact command, the exact tools. Agents get one MCP
+endpoint with just the approved tools.
+
+First steps:
+  sallyport serve &            start the sidecar
+  sallyport plugins list       see what is there and what needs an answer
+  sallyport approve ID         look at one, and decide
+  sallyport clients add NAME   a token for an agent`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	flags := root.PersistentFlags()
+	flags.BoolVar(&c.json, "json", false, "print JSON for scripts")
+	flags.StringVar(&c.home, "home", "", "keep everything below `DIR` instead of the system's folders (SALLYPORT_HOME)")
+	flags.BoolVar(&c.verbose, "verbose", false, "print the log to stderr")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	root.AddCommand(
+		c.serveCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
+		c.digestCommand(), c.pluginsCommand(), c.diffCommand(),
+		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
+		c.decisionsCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
+		c.clientsCommand(), c.mcpCommand(), c.auditCommand(), c.versionCommand(),
+	)
+	return root
+}
+
+// exitCode prints what went wrong, once, and says which code to exit with.
+func (c *command) exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			c.printError(exit.err)
+		}
+		return exit.code
+	}
+	c.printError(err)
+	if isUsage(err) {
+		return exitUsage
+	}
+	return exitRefused
+}
+
+// printError writes one sentence and what to do next to stderr, and with --json
+// the same as an object to stdout.
+func (c *command) printError(err error) {
+	shown := &coded.Error{Sentence: err.Error()}
+	var e *coded.Error
+	if errors.As(err, &e) {
+		shown = e
+	}
+	text := shown.Error()
+	if shown.Code != "" {
+		text = shown.Code + ": " + text
+	}
+	fmt.Fprintln(c.Err, "sallyport: "+text) //nolint:errcheck // stderr
+	if shown.Next != "" {
+		fmt.Fprintln(c.Err, "  next: "+shown.Next) //nolint:errcheck // stderr
+	}
+	if c.json {
+		c.printJSON(map[string]any{"error": map[string]string{ //nolint:errcheck // stdout, and failing already
+			"code": shown.Code, "message": shown.Error(), "next": shown.Next,
+		}})
+	}
+}
+
+func (c *command) printJSON(v any) error {
+	encoder := json.NewEncoder(c.Out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// print writes v as JSON with --json, and by text otherwise.
+func (c *command) print(v any, text func(io.Writer) error) error {
+	if c.json {
+		return c.printJSON(v)
+	}
+	return text(c.Out)
+}
+
+func (c *command) places() host.Places {
+	home := c.home
+	if home == "" {
+		home = os.Getenv("SALLYPORT_HOME")
+	}
+	if home != "" {
+		return host.PlacesIn(home)
+	}
+	return host.StandardPlaces()
+}
+
+func (c *command) logger() *slog.Logger {
+	if !c.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(c.Err, nil))
+}
+
+// usage marks an error as one of the command line.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}

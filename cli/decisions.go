@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/api"
+	"sallyport/api/client"
+)
+
+func (c *command) decisionsCommand() *cobra.Command {
+	return group("decisions", "The questions that wait for you, and those that were answered",
+		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer())
+}
+
+func (c *command) decisionsList() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the open decisions", Args: exactly(),
+		Example: "  sallyport decisions list --all --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{}
+			if !all {
+				query.Set("open", "true")
+			}
+			return c.withHost(cmd.Context(), func(h *client.Client) error {
+				var list api.DecisionList
+				if err := h.Get(cmd.Context(), "/v1/decisions", query, &list); err != nil {
+					return err
+				}
+				return c.print(list.Decisions, func(w io.Writer) error { return printDecisions(w, list.Decisions) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those that are closed")
+	return cmd
+}
+
+func printDecisions(w io.Writer, decisions []api.Decision) error {
+	if len(decisions) == 0 {
+		_, err := fmt.Fprintln(w, "nothing waits for an answer")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tABOUT\tQUESTION\tSTATE\tTIME LEFT") //nolint:errcheck // Flush tells
+	for _, d := range decisions {
+		left := "-"
+		if d.State == "open" {
+			left = time.Until(d.ExpiresAt).Round(time.Second).String()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.ID, shown(d.Subject), question(d), d.State, left) //nolint:errcheck // Flush tells
+	}
+	return table.Flush()
+}
+
+func question(d api.Decision) string {
+	if d.Stage == "tools" {
+		return "which tools?"
+	}
+	return "may it run? (" + d.Action + ")"
+}
+
+func (c *command) decisionsShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show one decision with its journal", Args: exactly("a decision's ID"),
+		Example: "  sallyport decisions show d-abc…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withHost(cmd.Context(), func(h *client.Client) error {
+				var d api.DecisionDetail
+				if err := h.Get(cmd.Context(), "/v1/decisions/"+url.PathEscape(args[0]), nil, &d); err != nil {
+					return err
+				}
+				return c.print(d, func(w io.Writer) error { return printDecision(w, d) })
+			})
+		},
+	}
+}
+
+func printDecision(w io.Writer, d api.DecisionDetail) error {
+	p := &page{w: w}
+	p.line("%s  %s", d.ID, d.State)
+	p.field("about", shown(d.Subject)+" "+oneLine(d.Version, 20))
+	p.field("question", question(d.Decision))
+	p.field("digest", d.Digest)
+	p.field("identity", d.Identity)
+	if d.AnsweredBy != nil {
+		p.field("answer", d.Answer+" by "+d.AnsweredBy.String())
+	}
+	for _, tool := range d.Tools {
+		p.line("  tool %-20s %-12s %s", shown(tool.Name), string(tool.Suggested)+" "+tool.Refused, oneLine(tool.Description, 60))
+	}
+	p.line("journal")
+	for _, entry := range d.Journal {
+		p.line("  %s  %-12s %s %s", entry.At.Local().Format(time.DateTime), entry.Event, entry.By, shown(entry.Detail))
+	}
+	if d.State == "open" {
+		p.line("\nanswer: sallyport approve %s, or sallyport decisions answer %s allow|deny", shown(d.Subject), d.ID)
+	}
+	return p.err
+}
+
+func (c *command) decisionsAnswer() *cobra.Command {
+	var choice toolChoice
+	cmd := &cobra.Command{
+		Use: "answer ID allow|deny", Short: "Answer a decision", Args: exactly("a decision's ID", "allow or deny"),
+		Long: `Answer one decision. Allowing a plugin to run tries it, and opens the next
+decision: which tools. That one is answered with --tools, --read-only or
+--all-tools. sallyport approve does both in one go.`,
+		Example: "  sallyport decisions answer d-abc… allow\n  sallyport decisions answer d-def… allow --tools list_notes,add_note",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "allow" && args[1] != "deny" {
+				return usage("the answer is allow or deny, not %q", args[1])
+			}
+			if err := choice.check(); err != nil {
+				return err
+			}
+			return c.withHost(cmd.Context(), func(h *client.Client) error {
+				next, err := c.answer(cmd.Context(), h, args[0], args[1], choice)
+				if err != nil {
+					return err
+				}
+				return c.print(next, func(w io.Writer) error { return printAnswered(w, next) })
+			})
+		},
+	}
+	choice.flags(cmd)
+	return cmd
+}
+
+func printAnswered(w io.Writer, d api.Decision) error {
+	p := &page{w: w}
+	switch {
+	case d.State == "open" && d.Stage == "tools":
+		p.line("%s runs. Which of its %s may agents call?", shown(d.Subject), count(len(d.Tools), "tool", "tools"))
+		p.line("next: sallyport decisions answer %s allow --tools NAME,… (or --read-only, --all-tools)", d.ID)
+	case d.State == "allowed":
+		p.line("%s: %s allowed", shown(d.Subject), count(len(d.Chosen), "tool", "tools"))
+	default:
+		p.line("%s: %s", shown(d.Subject), d.State)
+	}
+	return p.err
+}

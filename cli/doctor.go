@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/api"
+	"sallyport/api/client"
+	"sallyport/internal/coded"
+	"sallyport/runtime/health"
+	"sallyport/runtime/host"
+)
+
+func notServing(p health.Problem) bool { return p.Code == health.Starting }
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	Says string `json:"says"`
+	Next string `json:"next,omitempty"`
+}
+
+func (c *command) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Look for what is wrong, and say what to do", Args: exactly(),
+		Long: `Look at the folders, the store, the audit, the sidecar and the programs that
+plugins usually need. Changes nothing. Exits with 1 where something is wrong.`,
+		Example: "  sallyport doctor",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := c.examine(cmd.Context())
+			err := c.print(findings, func(w io.Writer) error { return printFindings(w, findings) })
+			if err == nil && slices.ContainsFunc(findings, func(f finding) bool { return !f.OK }) {
+				return &exitError{code: exitRefused}
+			}
+			return err
+		},
+	}
+}
+
+func (c *command) examine(ctx context.Context) []finding {
+	findings := c.examineFolders()
+	findings = append(findings, c.examineSidecar(ctx))
+	findings = append(findings, c.examineAudit(ctx))
+	findings = append(findings, c.examineHost(ctx)...)
+	return append(findings, examinePrograms()...)
+}
+
+func (c *command) examineFolders() []finding {
+	places := c.places()
+	var findings []finding
+	for _, place := range []struct{ what, dir string }{
+		{"data folder", places.Data}, {"state folder", places.State}, {"configuration folder", places.Config},
+	} {
+		f := finding{What: place.what, OK: true, Says: place.dir}
+		info, err := os.Stat(place.dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			f.Says += " (not made yet)"
+		case err != nil || !info.IsDir():
+			f.OK, f.Next = false, "make it a folder that belongs to you"
+		case info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/':
+			f.OK, f.Says, f.Next = false, place.dir+" can be entered by others", "chmod 700 "+place.dir
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func (c *command) examineSidecar(ctx context.Context) finding {
+	found := health.Ask(ctx, health.Question{StateDir: c.places().State})
+	f := finding{What: "sidecar", OK: found.Outcome == health.Healthy || found.Outcome == health.Absent, Says: found.Sentence}
+	if found.Outcome == health.Absent {
+		f.Next = "start it: sallyport serve"
+	}
+	return f
+}
+
+func (c *command) examineAudit(ctx context.Context) finding {
+	f := finding{What: "audit", OK: true, Says: "nothing is recorded yet"}
+	if _, err := os.Stat(c.places().Database()); err != nil {
+		return f
+	}
+	report, err := host.VerifyAudit(ctx, c.places())
+	if err != nil {
+		f.OK, f.Says, f.Next = false, err.Error(), nextOf(err)
+		return f
+	}
+	f.Says = fmt.Sprintf("%d records verify", report.Records)
+	return f
+}
+
+func (c *command) examineHost(ctx context.Context) []finding {
+	var status api.Status
+	var list api.PluginList
+	err := c.withHost(ctx, func(h *client.Client) error {
+		if err := h.Get(ctx, "/v1/status", nil, &status); err != nil {
+			return err
+		}
+		return h.Get(ctx, "/v1/plugins", nil, &list)
+	})
+	if err != nil {
+		return []finding{{What: "store", Says: err.Error(), Next: nextOf(err)}}
+	}
+	findings := []finding{{What: "store", OK: true, Says: "opens"}}
+	for _, problem := range status.Problems {
+		if !notServing(problem) {
+			findings = append(findings, finding{What: problem.Title, OK: problem.Severity != health.Failing, Says: problem.Text, Next: problem.Next})
+		}
+	}
+	for _, problem := range list.Problems {
+		findings = append(findings, finding{What: "plugins", Says: shown(problem.Path) + ": " + problem.Sentence})
+	}
+	for _, one := range list.Connectors {
+		if one.State == "invalid" || one.State == "parked" {
+			findings = append(findings, finding{What: shown(one.ID), Says: one.Sentence, Next: one.Next})
+		}
+	}
+	return findings
+}
+
+// examinePrograms tells which of the usual interpreters are there. Lacking one is
+// no fault: only plugins that need it do not start.
+func examinePrograms() []finding {
+	var findings []finding
+	for _, name := range []string{"node", "python3", "uvx"} {
+		f := finding{What: name, OK: true, Says: "not found; plugins that need it cannot start"}
+		if path, err := exec.LookPath(name); err == nil {
+			f.Says = path
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func nextOf(err error) string {
+	var e *coded.Error
+	if errors.As(err, &e) {
+		return e.Next
+	}
+	return ""
+}
+
+func printFindings(w io.Writer, findings []finding) error {
+	p := &page{w: w}
+	for _, f := range findings {
+		mark := "ok  "
+		if !f.OK {
+			mark = "BAD "
+		}
+		p.line("%s %-22s %s", mark, f.What, f.Says)
+		if f.Next != "" {
+			p.line("     next: %s", f.Next)
+		}
+	}
+	return p.err
+}

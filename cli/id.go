@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/api"
+	"sallyport/api/client"
+	"sallyport/internal/coded"
+)
+
+// find reads ID: PLUGIN/SERVER, or the plugin's name alone where it has one
+// server.
+func find(ctx context.Context, h *client.Client, id string) (api.Connector, error) {
+	var list api.PluginList
+	if err := h.Get(ctx, "/v1/plugins", nil, &list); err != nil {
+		return api.Connector{}, err
+	}
+	var found []api.Connector
+	for _, c := range list.Connectors {
+		if c.ID == id {
+			return c, nil
+		}
+		if c.Plugin == id && c.Server != "" {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return api.Connector{}, &coded.Error{Code: "plugin-unknown", Sentence: "there is no plugin " + quote(id),
+			Next: "see what there is: sallyport plugins list"}
+	}
+	return api.Connector{}, &coded.Error{Code: "plugin-ambiguous", Sentence: id + " has more than one server",
+		Next: "name one: " + found[0].ID + ", " + found[1].ID + ", …"}
+}
+
+// pathOf is a connector's address in the API.
+func pathOf(c api.Connector, rest string) string {
+	return "/v1/plugins/" + url.PathEscape(c.Plugin) + "/" + url.PathEscape(c.Server) + rest
+}
+
+// withConnector finds the connector that a command names and goes on with it.
+func (c *command) withConnector(ctx context.Context, id string, do func(*client.Client, api.Connector) error) error {
+	return c.withHost(ctx, func(h *client.Client) error {
+		found, err := find(ctx, h, id)
+		if err != nil {
+			return err
+		}
+		if found.Server == "" {
+			return &coded.Error{Code: found.Reason, Sentence: found.Sentence, Next: found.Next}
+		}
+		return do(h, found)
+	})
+}
+
+// completeID offers the connectors' ids to the shell.
+func (c *command) completeID(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	var ids []string
+	err := c.withHost(ctx, func(h *client.Client) error {
+		var list api.PluginList
+		if err := h.Get(ctx, "/v1/plugins", nil, &list); err != nil {
+			return err
+		}
+		for _, one := range list.Connectors {
+			if strings.HasPrefix(one.ID, begun) {
+				ids = append(ids, one.ID+"\t"+one.State)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,89 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/store"
+)
+
+// probeLimit is how long a first try may take, start and lists together.
+const probeLimit = 60 * time.Second
+
+// Ask asks the operator whether a connector may run, about what is on disk now.
+func (h *Host) Ask(ctx context.Context, id plugins.ID, by approvals.By) (approvals.Decision, error) {
+	if err := h.Rescan(ctx); err != nil {
+		return approvals.Decision{}, err
+	}
+	return h.Gate.Ask(ctx, id, by)
+}
+
+// Answer answers a decision. Where that allows a connector to run, it is tried
+// from its snapshot, and the decision returned is the next one: which of its
+// tools may be used. The try goes on when ctx ends, so that a closed window does
+// not decide; ending the decision ends it.
+func (h *Host) Answer(ctx context.Context, decision string, answer approvals.Answer, by approvals.By) (approvals.Decision, error) {
+	answered, err := h.Gate.Answer(ctx, decision, answer, by)
+	if err != nil || !answer.Allow || answered.Stage != approvals.StageRun {
+		return answered, err
+	}
+	type outcome struct {
+		decision approvals.Decision
+		err      error
+	}
+	tried := make(chan outcome, 1)
+	h.work.Go(func() {
+		next, err := h.probe(answered)
+		tried <- outcome{next, err}
+	})
+	select {
+	case got := <-tried:
+		return got.decision, got.err
+	case <-ctx.Done():
+		return answered, ctx.Err()
+	}
+}
+
+// probe starts a connector that was just allowed to run, asks what it provides
+// and stops it. A failed probe records no approval (spec/approval.md 4.6).
+func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
+	ctx, cancel := context.WithTimeout(h.ctx, probeLimit)
+	defer cancel()
+	grant, err := h.Gate.ProbeGrant(ctx, allowed.ID)
+	if err != nil {
+		return allowed, err
+	}
+	h.Pool.Stop(ctx, allowed.Subject(), errReplaced) // the running one was approved as something else
+	offer, err := h.Pool.Probe(ctx, grant)
+	if err != nil {
+		if failed := h.Gate.ProbeFailed(context.WithoutCancel(ctx), allowed.ID, err); failed != nil {
+			h.log.Error("a failed probe could not be recorded", "connector", allowed.Subject().String(), "error", failed)
+		}
+		return allowed, err
+	}
+	return h.Gate.Probed(ctx, allowed.ID, offer)
+}
+
+// RecordExport puts on record that the audit was exported, before it is.
+func (h *Host) RecordExport(ctx context.Context, via string) error {
+	_, err := h.Audit.Append(ctx, audit.Record{Action: audit.Export, Result: audit.OK, Actor: h.User, Via: via, Target: "audit"})
+	return err
+}
+
+// VerifyAudit checks the whole chain and the sealed head of a data folder,
+// whether a sidecar runs there or not.
+func VerifyAudit(ctx context.Context, places Places) (audit.Report, error) {
+	db, err := store.OpenReadOnly(ctx, places.Database())
+	if err != nil {
+		return audit.Report{}, err
+	}
+	defer db.Close() //nolint:errcheck // read only
+	keeper, err := approvals.OpenKeeper(ctx, places.Keys(), db)
+	if err != nil {
+		return audit.Report{}, err
+	}
+	return audit.VerifyDatabase(ctx, db, keeper)
+}

@@ -1,0 +1,193 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/health"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/plugins/bundled"
+)
+
+// Configuration is config.json: what the operator sets by hand.
+type Configuration struct {
+	// PluginFolders are looked at after the standard ones; ~/ is the home folder.
+	PluginFolders []string `json:"pluginFolders"`
+	// Connectors adds to single connectors, by PLUGIN/SERVER.
+	Connectors map[string]plugins.Overlay `json:"connectors"`
+}
+
+// newCatalog reads the configuration once. One that cannot be read is a health
+// item: nothing of it is guessed, and a connector that was approved with an
+// overlay then differs and does not run.
+func (h *Host) newCatalog() *plugins.Catalog {
+	configuration, err := h.readConfiguration()
+	if err != nil {
+		h.log.Error("the configuration cannot be used", "error", err)
+		h.Health.Set(health.ConfigInvalid, "", health.Args{"problem": err.Error()})
+	}
+	return plugins.New(plugins.Config{
+		Folders: h.folders(configuration), Overlay: configuration.Connectors, Logger: h.log,
+	})
+}
+
+func (h *Host) readConfiguration() (Configuration, error) {
+	raw, err := os.ReadFile(h.Places.ConfigFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Configuration{}, nil
+	}
+	if err != nil {
+		return Configuration{}, errors.New("config.json cannot be read")
+	}
+	var c Configuration
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&c); err != nil {
+		return Configuration{}, fmt.Errorf("config.json: %w", err)
+	}
+	if decoder.More() {
+		return Configuration{}, errors.New("config.json: something follows after the end")
+	}
+	return c, nil
+}
+
+// folders are the places that plugins are looked for in; of two with one name
+// the earlier wins.
+func (h *Host) folders(c Configuration) []plugins.Folder {
+	var all []plugins.Folder
+	if h.home != "" {
+		all = append(all, plugins.Folder{Path: filepath.Join(h.home, ".agents", "plugins"), Label: "~/.agents/plugins", Kind: plugins.Many})
+	}
+	all = append(all, plugins.Folder{Path: h.Places.Plugins(), Label: "data/plugins", Kind: plugins.Many})
+	for _, folder := range c.PluginFolders {
+		path := folder
+		if rest, ok := strings.CutPrefix(folder, "~/"); ok && h.home != "" {
+			path = filepath.Join(h.home, rest)
+		}
+		all = append(all, plugins.Folder{Path: path, Label: label(path, h.home)})
+	}
+	return append(all, plugins.Folder{Path: h.Places.Bundled(), Label: "bundled", Kind: plugins.Many})
+}
+
+// fresh is how old a listing may be where a connector is looked up as it is now.
+// An older manifest beside newer files never passes the gate: the digest that
+// covers both is taken at that moment.
+const fresh = 250 * time.Millisecond
+
+// listing is the last scan.
+type listing struct {
+	unpack sync.Once
+	scan   sync.Mutex // one scan at a time
+
+	mu   sync.Mutex
+	last *plugins.Listing
+	at   time.Time
+}
+
+// Rescan looks at all folders now.
+func (h *Host) Rescan(ctx context.Context) error {
+	_, err := h.scan(ctx, 0)
+	return err
+}
+
+// Listing returns the plugins on disk as of the last scan, and scans if there
+// was none.
+func (h *Host) Listing(ctx context.Context) (*plugins.Listing, error) {
+	h.listing.mu.Lock()
+	last := h.listing.last
+	h.listing.mu.Unlock()
+	if last != nil {
+		return last, nil
+	}
+	return h.scan(ctx, 0)
+}
+
+// scan returns a listing that is at most that old.
+func (h *Host) scan(ctx context.Context, maxAge time.Duration) (*plugins.Listing, error) {
+	h.listing.unpack.Do(func() {
+		if err := bundled.Unpack(h.Places.Bundled()); err != nil {
+			h.log.Error("the bundled plugins cannot be unpacked", "error", err)
+		}
+	})
+	asked := time.Now()
+	h.listing.scan.Lock()
+	defer h.listing.scan.Unlock()
+	h.listing.mu.Lock()
+	last, at := h.listing.last, h.listing.at
+	h.listing.mu.Unlock()
+	if last != nil && at.After(asked.Add(-maxAge)) {
+		return last, nil
+	}
+	begun := time.Now()
+	found, err := h.catalog.Load().Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.listing.mu.Lock()
+	h.listing.last, h.listing.at = found, begun
+	h.listing.mu.Unlock()
+	h.reportFolders(found)
+	return found, nil
+}
+
+// connector returns a connector as it is declared on disk now, for the gate.
+func (h *Host) connector(id plugins.ID) (plugins.Connector, bool) {
+	found, err := h.scan(h.ctx, fresh)
+	if err != nil {
+		return plugins.Connector{}, false
+	}
+	return found.Connector(id)
+}
+
+func (h *Host) connectorIDs() []plugins.ID {
+	found, err := h.Listing(h.ctx)
+	if err != nil {
+		return nil
+	}
+	var ids []plugins.ID
+	for _, c := range found.Connectors() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// Find reads PLUGIN/SERVER, or the plugin's name alone where it has one server.
+func (h *Host) Find(ctx context.Context, text string) (plugins.ID, error) {
+	if strings.Contains(text, "/") {
+		return plugins.ParseID(text)
+	}
+	found, err := h.Listing(ctx)
+	if err != nil {
+		return plugins.ID{}, err
+	}
+	plugin, ok := found.Plugin(text)
+	switch {
+	case !ok:
+		return plugins.ID{}, &coded.Error{Code: "plugin-unknown", Sentence: fmt.Sprintf("there is no plugin %q", text),
+			Next: "see what there is: sallyport plugins list"}
+	case len(plugin.Connectors) != 1:
+		return plugins.ID{}, &coded.Error{Code: "plugin-ambiguous",
+			Sentence: fmt.Sprintf("%s has %d servers", plugin.Name, len(plugin.Connectors)),
+			Next:     "name one as PLUGIN/SERVER; sallyport plugins list shows them"}
+	}
+	return plugin.Connectors[0].ID, nil
+}
+
+// reportFolders keeps health in step with what a scan could not read.
+func (h *Host) reportFolders(found *plugins.Listing) {
+	h.Health.ClearAll(health.PluginFolderUnreadable)
+	for _, p := range found.Problems {
+		if p.Code == "folder-unreadable" {
+			h.Health.Set(health.PluginFolderUnreadable, p.Path, health.Args{"folder": p.Path, "problem": p.Sentence})
+		}
+	}
+}

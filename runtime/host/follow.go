@@ -1,0 +1,99 @@
+package host
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"sallyport/runtime/health"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/process"
+)
+
+const (
+	// sweepEvery is how often questions expire and unneeded snapshots go.
+	sweepEvery = 5 * time.Second
+	// retainEvery is how often the audit is bounded.
+	retainEvery = time.Hour
+)
+
+// RecheckAll compares every connector with its approval, after a scan.
+func (h *Host) RecheckAll(ctx context.Context) {
+	for _, id := range h.connectorIDs() {
+		if ctx.Err() != nil {
+			return
+		}
+		h.Gate.Recheck(ctx, id)
+	}
+}
+
+// RunningIDs are the connectors whose servers can be used now.
+func (h *Host) RunningIDs() map[plugins.ID]bool {
+	ids := map[plugins.ID]bool{}
+	for _, info := range h.Pool.Running() {
+		ids[info.ID] = true
+	}
+	return ids
+}
+
+// recheckRunning compares what runs with its approval now (spec/approval.md 5.3).
+func (h *Host) recheckRunning(ctx context.Context, plugin string) {
+	for id := range h.RunningIDs() {
+		if plugin == "" || id.Plugin == plugin {
+			h.Gate.Recheck(ctx, id)
+		}
+	}
+}
+
+// housekeeping does what has to be done now and then.
+func (h *Host) housekeeping() {
+	sweep, retain := time.NewTicker(sweepEvery), time.NewTicker(retainEvery)
+	defer sweep.Stop()
+	defer retain.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-sweep.C:
+			if err := h.Gate.Sweep(h.ctx); err != nil && h.ctx.Err() == nil {
+				h.log.Error("sweeping failed", "error", err)
+			}
+			h.reportGate()
+		case <-retain.C:
+			if err := h.Audit.Retain(h.ctx); err != nil && h.ctx.Err() == nil {
+				h.log.Error("bounding the audit failed", "error", err)
+			}
+		}
+	}
+}
+
+// reportGate keeps health in step with sealed records that do not count.
+func (h *Host) reportGate() {
+	h.Health.ClearAll(health.ApprovalTampered)
+	for _, problem := range h.Gate.Problems() {
+		switch code := health.Code(problem.Code); code {
+		case health.ApprovalTampered:
+			h.Health.Set(code, problem.Path, health.Args{"plugin": problem.Path})
+		case "seal-key-missing":
+			h.Health.Set(health.SealKeyUnreadable, "", nil)
+		default:
+			h.Health.Set(code, "", nil)
+		}
+	}
+	h.Health.Set(health.SealKeyFile, "", nil)
+	if err := h.Audit.Problem(); err != nil {
+		h.Health.Set(health.AuditUnwritable, "", nil)
+	} else {
+		h.Health.Clear(health.AuditUnwritable, "")
+	}
+}
+
+// reportSweep tells what an earlier run had left behind.
+func (h *Host) reportSweep(report process.SweepReport) {
+	if n := len(report.Swept); n > 0 {
+		h.Health.Set(health.LeftoversEnded, "", health.Args{"count": strconv.Itoa(n)})
+	}
+	if report.Unreadable != "" {
+		h.Health.Set(health.LeftoversRemain, "", health.Args{"problem": report.Unreadable})
+	}
+}

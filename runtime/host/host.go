@@ -1,0 +1,310 @@
+// Package host builds and owns everything below it, in one readable order.
+//
+// The one idea: a Host is a struct of parts, not a bag of methods. What a part
+// can do is asked of the part; here stands only what needs several of them, such
+// as trying out a plugin that was just allowed.
+//
+// Nothing under runtime imports it. api, cli, app and main do.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sallyport/internal/coded"
+	"sallyport/internal/loopback"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/artifact"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/env"
+	"sallyport/runtime/health"
+	"sallyport/runtime/mcp"
+	"sallyport/runtime/mcp/gateway"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/process"
+	"sallyport/runtime/store"
+)
+
+// Config says what a host is made of. Places and Version are required.
+type Config struct {
+	Places  Places
+	Version string
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil is time.Now
+	// Environ is the environment that children take their part of; nil is the
+	// process's own.
+	Environ []string
+	// Home is the user's home folder; "" asks the system.
+	Home string
+}
+
+// Tokens are the tokens of this installation's files.
+type Tokens struct{ Operator, Companion string }
+
+// Host is all the parts. Where Fault is not nil the store could not be opened:
+// Store, Audit, Gate, Pool and Gateway are then nil and nothing runs.
+type Host struct {
+	Places    Places
+	Version   string
+	Instance  string
+	User      string // who answers
+	StartedAt time.Time
+	Tokens    Tokens
+	HealthKey []byte
+
+	Health    *health.Tracker
+	Events    *Events
+	Store     *store.DB
+	Audit     *audit.Log
+	Gate      *approvals.Gate
+	Processes *process.Manager
+	Snapshots *artifact.Snapshots
+	Pool      *mcp.Pool
+	Gateway   *gateway.Gateway
+
+	log    *slog.Logger
+	now    func() time.Time
+	home   string
+	config Config
+	fault  error
+	lock   *loopback.Lock
+	ctx    context.Context
+	quit   context.CancelFunc
+	work   sync.WaitGroup
+	closed sync.Once
+	err    error // of Close
+
+	path     sharedPath
+	catalog  atomic.Pointer[plugins.Catalog] // replaced when config.json changes
+	listing  listing
+	catalogs catalogs
+	sessions sessions
+	starts   atomic.Pointer[chan plugins.ID]
+	levels   levels
+	notify   subscribers
+}
+
+// Open takes the data folder and opens everything in it, in the order of the
+// text. loopback.ErrHeld means that another instance has the folder. A store
+// that cannot be used is no error: the host opens with a Fault and says so
+// (spec/approval.md 5.5).
+func Open(ctx context.Context, cfg Config) (*Host, error) {
+	h := newHost(cfg)
+	if err := h.takeFolders(); err != nil {
+		return nil, err
+	}
+	if err := h.openParts(ctx); err != nil {
+		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
+	}
+	return h, nil
+}
+
+func newHost(cfg Config) *Host {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Environ == nil {
+		cfg.Environ = os.Environ()
+	}
+	if cfg.Home == "" {
+		cfg.Home, _ = os.UserHomeDir() //nolint:errcheck // without one there is no ~ to show
+	}
+	h := &Host{
+		Places: cfg.Places, Version: cfg.Version, Instance: loopback.NewInstance(), User: operator(), StartedAt: cfg.Now().UTC(),
+		Health: health.NewTracker(), Events: newEvents(cfg.Now),
+		log: cfg.Logger, now: cfg.Now, home: cfg.Home, config: cfg,
+	}
+	h.ctx, h.quit = context.WithCancel(context.Background())
+	return h
+}
+
+func (h *Host) takeFolders() (err error) {
+	if err := h.Places.create(); err != nil {
+		return err
+	}
+	if h.lock, err = loopback.Acquire(h.Places.Data); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.lock.Release())
+		}
+	}()
+	if h.HealthKey, err = health.LoadKey(h.Places.State); err != nil {
+		return err
+	}
+	if h.Tokens.Operator, err = ensureToken(h.Places.TokenFile("operator")); err != nil {
+		return err
+	}
+	h.Tokens.Companion, err = ensureToken(h.Places.TokenFile("companion"))
+	return err
+}
+
+func (h *Host) openParts(ctx context.Context) error {
+	h.catalog.Store(h.newCatalog())
+	h.path.start(h.ctx, h.config)
+	if err := h.openStore(ctx); err != nil {
+		return h.setFault(err)
+	}
+	if err := h.openGate(ctx); err != nil {
+		return err
+	}
+	if err := h.openProcesses(ctx); err != nil {
+		return err
+	}
+	h.Pool = mcp.NewPool(h.poolConfig())
+	h.Gateway = gateway.New(gateway.Config{Backend: (*backend)(h), Client: clientOf, Version: h.Version, Log: h.log})
+	h.work.Go(h.followGate)
+	return nil
+}
+
+// openStore opens the database. The keys' folder tells whether there was one:
+// a missing database is then a fault and no first start.
+func (h *Host) openStore(ctx context.Context) (err error) {
+	_, statErr := os.Stat(filepath.Join(h.Places.Keys(), "head.json"))
+	h.Store, err = store.Open(ctx, store.Config{Path: h.Places.Database(), MustExist: statErr == nil, Logger: h.log})
+	return err
+}
+
+func (h *Host) openGate(ctx context.Context) error {
+	keeper, err := approvals.OpenKeeper(ctx, h.Places.Keys(), h.Store)
+	if err != nil {
+		return err
+	}
+	h.Audit, err = audit.Open(ctx, audit.Config{DB: h.Store, Head: keeper, Now: h.config.Now, Logger: h.log})
+	if err != nil {
+		return err
+	}
+	if h.Snapshots, err = artifact.OpenSnapshots(h.Places.Snapshots(), artifact.Options{}); err != nil {
+		return err
+	}
+	cache, err := artifact.OpenCache(artifact.CacheConfig{Dir: h.Places.StatCache()})
+	if err != nil {
+		h.log.Warn("lists are digested in full: the stat cache cannot be used", "error", err)
+		cache = nil
+	}
+	h.Gate, err = approvals.Open(ctx, approvals.Config{
+		DB: h.Store, Audit: h.Audit, Snapshots: h.Snapshots, Cache: cache, Keeper: keeper,
+		Connector: h.connector, Connectors: h.connectorIDs,
+		Parent:     env.ParentOf(runtime.GOOS, h.config.Environ),
+		UserPath:   h.path.wait,
+		PluginData: h.Places.PluginData,
+		Now:        h.config.Now, Logger: h.log,
+	})
+	return err
+}
+
+// openProcesses ends what a crashed host left behind before anything new starts.
+func (h *Host) openProcesses(ctx context.Context) (err error) {
+	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Shim: shim(), Logger: h.log})
+	if err != nil {
+		return err
+	}
+	report, err := h.Processes.Sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot end what an earlier run left behind: %w", err)
+	}
+	h.reportSweep(report)
+	return nil
+}
+
+// Fault says why the store could not be opened, or nil.
+func (h *Host) Fault() error { return h.fault }
+
+// setFault keeps a store's refusal as the host's fault; any other error is one
+// of opening.
+func (h *Host) setFault(err error) error {
+	code := health.Code(coded.Of(err))
+	switch code {
+	case health.StoreUnreadable, health.StoreDamaged, health.StoreNewer, "store-missing":
+		h.fault = err
+		h.log.Error("the store cannot be used; nothing will start", "code", string(code))
+		h.Health.Set(code, "", nil)
+		return nil
+	}
+	return err
+}
+
+// Start begins what a served host does by itself: scans, watches, sweeps. A host
+// that is opened for one command does without.
+func (h *Host) Start() {
+	h.Health.Clear(health.Starting, "")
+	if h.fault != nil {
+		return
+	}
+	h.reportGate()
+	h.work.Go(h.follow)
+	h.work.Go(h.housekeeping)
+}
+
+// Context ends when the host is told to quit.
+func (h *Host) Context() context.Context { return h.ctx }
+
+// Quit ends what is in flight; Close is still needed.
+func (h *Host) Quit() { h.quit() }
+
+// Close stops every child, writes what is queued and gives the folder back.
+// Further calls return what the first did.
+func (h *Host) Close(ctx context.Context) error {
+	h.closed.Do(func() { h.err = h.close(ctx) })
+	return h.err
+}
+
+func (h *Host) close(ctx context.Context) error {
+	h.quit()
+	var errs []error
+	if h.Gateway != nil {
+		errs = append(errs, h.Gateway.Close())
+	}
+	if h.Pool != nil {
+		errs = append(errs, h.Pool.Close(ctx))
+	}
+	if h.Gate != nil {
+		errs = append(errs, h.Gate.Close())
+	}
+	h.work.Wait()
+	h.path.stop()
+	if h.Processes != nil {
+		errs = append(errs, h.Processes.Close(ctx))
+	}
+	if h.Audit != nil {
+		errs = append(errs, h.Audit.Close(ctx))
+	}
+	if h.Store != nil {
+		errs = append(errs, h.Store.Close())
+	}
+	h.Health.Close()
+	if h.lock != nil {
+		errs = append(errs, h.lock.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// operator is the operating-system user that answers, for decisions and audit.
+func operator() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+// shim is the command that sets a child's limits and becomes it: this program.
+func shim() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, process.ShimArg}
+}

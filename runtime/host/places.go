@@ -1,0 +1,86 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+)
+
+// Places are the folders that Sallyport keeps things in. Each is created 0700
+// when the host opens.
+type Places struct {
+	Data   string // database, plugins, snapshots, plugins' own data
+	State  string // port, discovery file, tokens, seal key, children, log
+	Config string // config.json
+}
+
+// PlacesIn puts everything below one folder: for a second installation, for
+// trying things out and for tests.
+func PlacesIn(dir string) Places {
+	return Places{
+		Data:   filepath.Join(dir, "data"),
+		State:  filepath.Join(dir, "state"),
+		Config: filepath.Join(dir, "config"),
+	}
+}
+
+// StandardPlaces are the system's own folders for this user (XDG on Linux,
+// Library on macOS, AppData on Windows).
+func StandardPlaces() Places {
+	xdg.Reload()
+	return Places{
+		Data:   filepath.Join(xdg.DataHome, "sallyport"),
+		State:  filepath.Join(xdg.StateHome, "sallyport"),
+		Config: filepath.Join(xdg.ConfigHome, "sallyport"),
+	}
+}
+
+// Database is the file of decisions, approvals, clients and the audit.
+func (p Places) Database() string { return filepath.Join(p.Data, "sallyport.db") }
+
+// Plugins is the data folder's own plugin folder.
+func (p Places) Plugins() string { return filepath.Join(p.Data, "plugins") }
+
+// Bundled is where the plugins inside the program are unpacked.
+func (p Places) Bundled() string { return filepath.Join(p.Data, "bundled") }
+
+// Snapshots is the content-addressed store of approved trees.
+func (p Places) Snapshots() string { return filepath.Join(p.Data, "snapshots") }
+
+// PluginData is PLUGIN_DATA of one plugin: its own, and kept across updates.
+func (p Places) PluginData(plugin string) string {
+	return filepath.Join(p.Data, "plugin-data", plugin)
+}
+
+// StatCache speeds up lists and scans; it may be deleted at any time.
+func (p Places) StatCache() string { return filepath.Join(p.State, "stat-cache") }
+
+// Keys holds the seal key and the sealed head, apart from the database
+// (spec/approval.md 5.4).
+func (p Places) Keys() string { return filepath.Join(p.State, "keys") }
+
+// ConfigFile is the operator's configuration.
+func (p Places) ConfigFile() string { return filepath.Join(p.Config, "config.json") }
+
+func (p Places) create() error {
+	for _, dir := range []string{p.Data, p.State, p.Config, p.Plugins(), p.Keys()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("cannot create Sallyport's folders: %w", err)
+		}
+	}
+	return nil
+}
+
+// label writes a path for people and for the identity: the home folder as ~.
+func label(path, home string) string {
+	if home == "" {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
+		return "~/" + filepath.ToSlash(rest)
+	}
+	return path
+}

@@ -1,0 +1,145 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/health"
+	"sallyport/runtime/mcp"
+	"sallyport/runtime/mcp/gateway"
+	"sallyport/runtime/plugins"
+)
+
+// errReplaced is why a running server stops when it is approved anew.
+var errReplaced = coded.New("superseded", "the connector is being approved anew")
+
+// idleAfter is how long a server may be unused before it is stopped; the next
+// call starts it again.
+const idleAfter = 30 * time.Minute
+
+func (h *Host) poolConfig() mcp.Config {
+	return mcp.Config{
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool,
+		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
+	}
+}
+
+// fromPool records what happens to servers and passes it on. It must not wait
+// for the pool.
+func (h *Host) fromPool(e mcp.Event) {
+	switch e.Kind {
+	case mcp.Started:
+		h.Health.Clear(health.ServerParked, e.ID.String())
+		h.tellStarted(e.ID)
+		h.work.Go(func() { h.startLevel(e.ID) })
+	case mcp.Stopped:
+		h.record(audit.Stop, audit.OK, e)
+	case mcp.Crashed:
+		h.record(audit.Crash, audit.Failed, e)
+	case mcp.ParkedEvent:
+		h.record(audit.Park, audit.Failed, e)
+		h.work.Go(func() { h.park(e) })
+	case mcp.ListChanged:
+		h.notify.tell(gateway.Event{Kind: gateway.ToolsChanged, Connector: e.ID})
+	case mcp.Notified:
+		h.passOn(e)
+		return
+	}
+	h.Events.add("session", e.ID.String(), string(e.Kind))
+}
+
+// tellStarted hands a start to whoever follows the disk. Where the queue is full
+// the follower is behind by 64 starts; its next look at the folders covers them.
+func (h *Host) tellStarted(id plugins.ID) {
+	if ch := h.starts.Load(); ch != nil {
+		select {
+		case *ch <- id:
+		default:
+			h.log.Warn("a start was not followed at once", "connector", id.String())
+		}
+	}
+}
+
+func (h *Host) record(action, result string, e mcp.Event) {
+	record := audit.Record{Action: action, Result: result, Actor: "sallyport", Via: approvals.ViaSallyport,
+		Plugin: e.ID.Plugin, Binding: e.ID.Server}
+	if e.Err != nil {
+		record.Reason = coded.Of(e.Err)
+	}
+	if approved, ok := h.Gate.Approved(e.ID); ok {
+		record.Identity = string(approved.Identity)
+	}
+	h.Audit.Call(record)
+}
+
+// park keeps a server that failed too often from starting until the operator
+// enables it again.
+func (h *Host) park(e mcp.Event) {
+	why := coded.New("parked", "the server failed too often and is not started any more")
+	errors.As(e.Err, &why)
+	why.Next = "look at sallyport plugins show, then: sallyport enable"
+	if err := h.Gate.Park(h.ctx, e.ID, why); err != nil {
+		h.log.Error("a server could not be parked", "connector", e.ID.String(), "error", err)
+	}
+	h.Health.Set(health.ServerParked, e.ID.String(), health.Args{"connector": e.ID.String()})
+}
+
+// startLevel tells a server that has just started the log level agents asked for.
+func (h *Host) startLevel(id plugins.ID) {
+	params, asked := h.levels.get(id)
+	if !asked {
+		return
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, 10*time.Second)
+	defer cancel()
+	if _, err := h.passLevel(ctx, id, params); err != nil {
+		h.log.Debug("a server did not take its log level", "connector", id.String(), "error", err)
+	}
+}
+
+// passOn gives agents what a server said outside of any call.
+func (h *Host) passOn(e mcp.Event) {
+	kinds := map[string]gateway.EventKind{
+		"notifications/message":                gateway.LogMessage,
+		"notifications/resources/updated":      gateway.ResourceUpdated,
+		"notifications/resources/list_changed": gateway.ResourcesChanged,
+		"notifications/prompts/list_changed":   gateway.PromptsChanged,
+	}
+	if kind, ok := kinds[e.Method]; ok {
+		h.notify.tell(gateway.Event{Kind: kind, Connector: e.ID, Params: append(json.RawMessage(nil), e.Params...)})
+	}
+}
+
+// followGate passes on what the gate decides: agents' lists may differ now.
+func (h *Host) followGate() {
+	events, cancel := h.Gate.Subscribe()
+	defer cancel()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			h.fromGate(e)
+		}
+	}
+}
+
+func (h *Host) fromGate(e approvals.Event) {
+	if e.Kind != "tools" {
+		h.catalogs.revision.Add(1)
+		h.notify.tell(gateway.Event{Kind: gateway.AccessChanged, Connector: e.ID})
+	}
+	if e.Kind == "connector" && e.Code == "" {
+		h.Pool.Unpark(e.ID)
+		h.Health.Clear(health.ServerParked, e.ID.String())
+	}
+	h.Events.add(e.Kind, e.ID.String(), e.Code)
+}

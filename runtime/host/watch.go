@@ -1,0 +1,198 @@
+package host
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"time"
+
+	"sallyport/runtime/env"
+	"sallyport/runtime/plugins"
+)
+
+// lookEvery is how often the few files outside of bundles that matter are looked
+// at: the programs that running servers were started from, and config.json.
+const lookEvery = time.Second
+
+// follow keeps the listing and what runs in step with the disk: a change that
+// matters is acted on within 2 s (spec/approval.md 5.3).
+func (h *Host) follow() {
+	f := &follower{host: h, trees: map[string]bool{}, programs: map[plugins.ID]fileStamp{}}
+	f.config = stampOf(h.Places.ConfigFile())
+	f.watch()
+	defer f.cancel()
+	if err := h.Rescan(h.ctx); err == nil {
+		h.Events.add("plugins", "", "")
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	started, stop := h.onStart()
+	defer stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case e, ok := <-f.watcher.Events():
+			if ok {
+				f.changed(e)
+			}
+		case id := <-started:
+			f.started(id)
+		case <-ticker.C:
+			f.look()
+		}
+	}
+}
+
+// follower is the state of the one goroutine that follows the disk.
+type follower struct {
+	host     *Host
+	watcher  *plugins.Watcher
+	cancel   context.CancelFunc
+	trees    map[string]bool
+	programs map[plugins.ID]fileStamp
+	config   fileStamp
+}
+
+func (f *follower) watch() {
+	ctx, cancel := context.WithCancel(f.host.ctx)
+	f.cancel = cancel
+	f.watcher = f.host.catalog.Load().Watch(ctx)
+	for tree := range f.trees {
+		f.watcher.WatchTree(tree)
+	}
+}
+
+func (f *follower) changed(e plugins.Event) {
+	h := f.host
+	if h.Rescan(h.ctx) != nil {
+		return
+	}
+	if e.Kind == plugins.TreeChanged {
+		for id := range h.RunningIDs() {
+			if declared, ok := h.connector(id); !ok || declared.Root == e.Path {
+				h.Gate.Recheck(h.ctx, id)
+			}
+		}
+		return
+	}
+	h.recheckRunning(h.ctx, "")
+	h.Events.add("plugins", "", "")
+}
+
+// started begins to watch what a server that has just started came from, and
+// looks once more: the change may have come in between.
+func (f *follower) started(id plugins.ID) {
+	h := f.host
+	if declared, ok := h.connector(id); ok && declared.Root != "" && !f.trees[declared.Root] {
+		f.trees[declared.Root] = true
+		f.watcher.WatchTree(declared.Root)
+	}
+	f.programs[id] = f.programStamp(id)
+	h.Gate.Recheck(h.ctx, id)
+}
+
+// look compares the programs of what runs and config.json with what they were,
+// and forgets the trees of what no longer runs.
+func (f *follower) look() {
+	h := f.host
+	running := h.RunningIDs()
+	for id, before := range f.programs {
+		if !running[id] {
+			delete(f.programs, id)
+			continue
+		}
+		if now := f.programStamp(id); now != before {
+			f.programs[id] = now
+			h.Gate.Recheck(h.ctx, id)
+		}
+	}
+	f.dropTrees(running)
+	if now := stampOf(h.Places.ConfigFile()); now != f.config {
+		f.config = now
+		f.reconfigure()
+	}
+}
+
+func (f *follower) dropTrees(running map[plugins.ID]bool) {
+	needed := map[string]bool{}
+	for id := range running {
+		if declared, ok := f.host.connector(id); ok {
+			needed[declared.Root] = true
+		}
+	}
+	for tree := range f.trees {
+		if !needed[tree] {
+			delete(f.trees, tree)
+			f.watcher.UnwatchTree(tree)
+		}
+	}
+}
+
+// reconfigure takes a changed config.json over: other folders and overlays.
+func (f *follower) reconfigure() {
+	h := f.host
+	h.catalog.Store(h.newCatalog())
+	f.cancel()
+	f.watch()
+	if h.Rescan(h.ctx) == nil {
+		h.recheckRunning(h.ctx, "")
+		h.Events.add("plugins", "", "")
+	}
+}
+
+// fileStamp tells whether a file may have changed: a hint to look, never proof.
+type fileStamp struct {
+	size    int64
+	mode    fs.FileMode
+	changed time.Time
+	real    string
+}
+
+func stampOf(path string) fileStamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileStamp{}
+	}
+	stamp := fileStamp{size: info.Size(), mode: info.Mode(), changed: info.ModTime()}
+	if link, err := os.Readlink(path); err == nil {
+		stamp.real = link
+	}
+	return stamp
+}
+
+// programStamp is the sum of what a server was started from outside its bundle.
+func (f *follower) programStamp(id plugins.ID) fileStamp {
+	session, ok := f.host.Pool.Live(id)
+	if !ok {
+		return fileStamp{}
+	}
+	launch, err := session.Grant().Launch()
+	if err != nil {
+		return fileStamp{}
+	}
+	return programsStamp(launch.Executable)
+}
+
+func programsStamp(x env.Executable) fileStamp {
+	sum := stampOf(x.Found)
+	for _, part := range append([]env.Executable{{Found: x.Real}}, x.Interpreters...) {
+		if part.Found == "" {
+			continue
+		}
+		next := stampOf(part.Found)
+		sum.size += next.size
+		sum.real += next.real
+		if next.changed.After(sum.changed) {
+			sum.changed = next.changed
+		}
+	}
+	return sum
+}
+
+// onStart delivers the connectors whose servers start.
+func (h *Host) onStart() (started <-chan plugins.ID, stop func()) {
+	ch := make(chan plugins.ID, 64)
+	h.starts.Store(&ch)
+	return ch, func() { h.starts.Store(nil) }
+}
