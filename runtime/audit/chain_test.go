@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"database/sql"
 	"fmt"
 	"testing"
 
@@ -159,4 +160,22 @@ func TestAHeadThatCannotBeReadOrKeptIsAProblem(t *testing.T) {
 	if head.get().Seq != 11 {
 		t.Errorf("sealed is %d", head.get().Seq)
 	}
+}
+
+// A changed record with a hash that fits it: the next one gives it away.
+func TestOneRecordWrittenAnewBreaksTheNext(t *testing.T) {
+	db, head := tenRecords(t)
+	must(t, db.Update(t.Context(), func(tx *sql.Tx) error {
+		var forged row
+		err := eachRow(tx, func(r *row) error { forged = *r; return nil }, selectRows+` WHERE seq = 5`)
+		if err != nil {
+			return err
+		}
+		forged.Actor = "eve"
+		forged.Hash, _ = forged.sum()
+		_, err = tx.Exec(`UPDATE audit SET actor = ?, hash = ? WHERE seq = 5`, forged.Actor, forged.Hash)
+		return err
+	}))
+	wantBreak(t, "one written anew", db, head, CodeBroken, 6)
+	wantBreak(t, "and nothing sealed", db, nil, CodeBroken, 6)
 }
