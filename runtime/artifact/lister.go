@@ -48,7 +48,8 @@ func (l *lister) add(name []byte, kind byte) {
 	}
 	s.names = append(s.names, name...)
 	s.ends = append(s.ends, len(s.names))
-	s.slab = append(s.slab, entry{kind: kind})
+	s.slab = s.slab[:len(s.slab)+1] // reset left room, all zero
+	s.slab[len(s.slab)-1].kind = kind
 	if len(s.slab)-l.start == chunkSize {
 		chunk := l.cut()
 		l.node.refs.Add(1)

@@ -95,7 +95,7 @@ func (n *node) find(raw string) *entry {
 
 // caseCollisions returns the siblings that are equal but for letter case.
 func (n *node) caseCollisions(seen map[string]*entry) []Warning {
-	if len(n.sorted) < 2 {
+	if !slices.ContainsFunc(n.sorted, func(e *entry) bool { return hasCase(n.name(e)) }) {
 		return nil
 	}
 	clear(seen)
@@ -109,6 +109,16 @@ func (n *node) caseCollisions(seen map[string]*entry) []Warning {
 		seen[key] = e
 	}
 	return found
+}
+
+// hasCase reports whether folding may change s.
+func hasCase(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 func isASCII(s string) bool {
