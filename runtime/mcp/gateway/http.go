@@ -178,6 +178,7 @@ func (g *Gateway) postCall(w http.ResponseWriter, r *http.Request, s *session, e
 	}
 	defer s.done(c)
 	result, err := g.dispatch(c)
+	s.release(c)
 	if context.Cause(c.ctx) == errWithdrawn {
 		out.end()
 		return

@@ -169,11 +169,19 @@ func (s *session) begin(c *call) error {
 	return nil
 }
 
-func (s *session) done(c *call) {
+// release makes a call's id free again. It comes before the answer is written:
+// the agent may use the id again as soon as it has it.
+func (s *session) release(c *call) {
 	s.mu.Lock()
-	delete(s.calls, string(c.id))
+	if s.calls[string(c.id)] == c {
+		delete(s.calls, string(c.id))
+	}
 	s.mu.Unlock()
 	s.touch()
+}
+
+func (s *session) done(c *call) {
+	s.release(c)
 	c.cancel(nil)
 }
 

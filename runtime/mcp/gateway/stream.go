@@ -125,9 +125,8 @@ func (st *stream) run(c *call) {
 	} else {
 		result, err = st.g.dispatch(c)
 	}
-	switch context.Cause(c.ctx) {
-	case nil:
-	case errWithdrawn: // a withdrawn request is not answered
+	st.s.release(c)
+	if context.Cause(c.ctx) == errWithdrawn { // which is not answered
 		return
 	}
 	if st.s.ctx.Err() == nil {
