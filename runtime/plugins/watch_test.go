@@ -70,6 +70,7 @@ func ways(t *testing.T, mustLook bool, test func(t *testing.T, config Config)) {
 }
 
 func TestWatchTreePolledAsByDefault(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, dir+"/a/file", "1")
 	w := watching(t, Config{WatchBudget: 1})
@@ -128,7 +129,7 @@ func TestWatchTreeAgainAfterItsFoldersWereMadeAnew(t *testing.T) {
 		writeFile(t, dir+"/a/file", "1")
 		w := watching(t, config)
 		w.WatchTree(dir)
-		for i := range 3 {
+		for i := range 2 {
 			must(t, os.RemoveAll(dir))
 			writeFile(t, dir+"/a/file", "1")
 			w.expect(t, TreeChanged, "")
@@ -152,6 +153,7 @@ func drain(w *Watcher) {
 }
 
 func TestUnwatchTree(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "tree")
 	writeFile(t, dir+"/file", "1")
 	w := watching(t, Config{})
@@ -177,6 +179,7 @@ func TestWatchIsQuietWhenNothingChanges(t *testing.T) {
 
 // Case C22 d: a file that is written 50 times a second makes no storm.
 func TestWatchPutsManyChangesTogether(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writePlugin(t, dir+"/x", "demo")
 	w := watching(t, Config{Folders: []Folder{{Path: dir, Label: "p", Kind: Many}}})
@@ -252,6 +255,7 @@ func (w *Watcher) expectName(t *testing.T, name string) {
 }
 
 func TestWatchFolderThatDoesNotExistYet(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := watching(t, Config{Poll: fastPoll, Folders: []Folder{{Path: dir + "/later/plugins", Label: "p"}}})
 	w.WatchTree(dir)
@@ -267,4 +271,30 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A folder inside a tree that is made anew is another folder of the same name:
+// its watch must be, too.
+func TestWatchTreeWhoseInnerFolderIsMadeAnew(t *testing.T) {
+	ways(t, false, func(t *testing.T, config Config) {
+		dir := t.TempDir()
+		writeFile(t, dir+"/a/b/file", "1")
+		w := watching(t, config)
+		w.WatchTree(dir)
+		must(t, os.RemoveAll(dir+"/a"))
+		writeFile(t, dir+"/a/b/file", "1")
+		w.expect(t, TreeChanged, "")
+		drain(w)
+		writeFile(t, dir+"/a/b/file", "changed again")
+		w.expect(t, TreeChanged, "")
+		drain(w)
+		must(t, os.Rename(dir+"/a", dir+"/old"))
+		must(t, os.RemoveAll(dir+"/old"))
+		writeFile(t, dir+"/a/b/file", "1")
+		w.expect(t, TreeChanged, "")
+		drain(w)
+		writeFile(t, dir+"/a/b/new", "")
+		w.expect(t, TreeChanged, "")
+		drain(w)
+	})
 }
