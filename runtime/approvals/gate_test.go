@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -638,4 +639,109 @@ func TestCloseEndsGrants(t *testing.T) {
 	}
 	_, err := gate.Grant(t.Context(), r.ID)
 	wantCode(t, err, "closing")
+}
+
+func TestATryThatCannotBeginIsOver(t *testing.T) {
+	r := approvalstest.New(t)
+	d, err := r.Gate.Answer(t.Context(), r.Ask().ID, approvals.Answer{Allow: true}, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Write("server.js", "evil", 0o644)
+	_, err = r.Gate.ProbeGrant(t.Context(), d.ID)
+	wantCode(t, err, "artifact-changed")
+	kept, _ := r.Gate.Decision(t.Context(), d.ID)
+	if kept.State != approvals.DecisionProbeFailed || kept.Code != "artifact-changed" {
+		t.Fatalf("got %s (%s)", kept.State, kept.Code)
+	}
+	wantState(t, r, approvals.ApprovalRequired, "never-approved")
+}
+
+func TestAForgottenTryEnds(t *testing.T) {
+	r := approvalstest.New(t)
+	d, grant := r.Probing()
+	r.Clock.Add(approvals.DefaultDecisionTTL)
+	if err := r.Gate.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, grant.Err(), "interrupted")
+	_, err := r.Gate.Probed(t.Context(), d.ID, offer)
+	wantCode(t, err, "no-probe")
+}
+
+func TestSnapshotsThatNothingNeedsAreDropped(t *testing.T) {
+	r := approvalstest.New(t)
+	count := func() int {
+		found, _ := filepath.Glob(filepath.Join(r.Dir, "data", "snapshots", "a1-*.leaves"))
+		return len(found)
+	}
+	r.Approve(offer, "read_notes")
+	for _, text := range []string{"second", "third", "fourth"} {
+		r.Write("server.js", text, 0o644)
+		r.Approve(offer, "read_notes")
+	}
+	if err := r.Gate.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 2 { // the approved one, and the one before it to compare with
+		t.Fatalf("%d snapshots are kept", n)
+	}
+	r.Grant()
+}
+
+func TestTheApprovedPathIsReused(t *testing.T) {
+	r := approvalstest.New(t)
+	r.Approve(offer, "read_notes")
+	launch, err := r.Grant().Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if launch.Path != filepath.Join(r.Dir, "bin", "node") {
+		t.Fatalf("got %s", launch.Path)
+	}
+	path, err := launch.Env.Path()
+	if err != nil || path != filepath.Join(r.Dir, "bin") {
+		t.Fatal(path, err)
+	}
+}
+
+func TestAProgramInTheBundleRunsFromTheSnapshot(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a program has another name there")
+	}
+	r := approvalstest.New(t)
+	r.Write("bin/run", "#!"+filepath.Join(r.Dir, "bin", "node")+"\n", 0o755)
+	r.Bundle("./bin/run")
+	r.Approve(offer, "read_notes")
+	launch, err := r.Grant().Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if launch.Path != filepath.Join(launch.Dir, "bin", "run") || !launch.Executable.InBundle || strings.HasPrefix(launch.Path, r.Root) {
+		t.Fatalf("got %+v", launch.Executable)
+	}
+	// The interpreter is outside: it is part of the identity by its bytes.
+	r.WriteOutside("bin/node", "another node\n", 0o755)
+	_, err = r.Gate.Grant(t.Context(), r.ID)
+	wantCode(t, err, "executable-changed")
+}
+
+func TestALinkIntoTheSourceFolderDoesNotRunTheSource(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	r := approvalstest.New(t)
+	r.Write("bin/run", "binary\n", 0o755)
+	if err := os.Symlink(filepath.Join(r.Root, "bin", "run"), filepath.Join(r.Dir, "bin", "linked")); err != nil {
+		t.Fatal(err)
+	}
+	r.Bundle("linked")
+	r.Approve(offer, "read_notes")
+	launch, err := r.Grant().Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if launch.Path != filepath.Join(launch.Dir, "bin", "run") {
+		t.Fatalf("it would run %s", launch.Path)
+	}
 }

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sallyport/internal/coded"
@@ -29,8 +30,22 @@ func (g *Gate) ProbeGrant(ctx context.Context, decision string) (Grant, error) {
 		return Grant{}, coded.New("no-probe", "the decision has no try left")
 	}
 	p.used = true
+	shown := *d
 	g.mu.Unlock()
 
+	grant, err := g.tryGrant(ctx, shown, p)
+	if err != nil {
+		// Nothing was started, so nobody else will say that the try is over.
+		if failed := g.ProbeFailed(context.WithoutCancel(ctx), decision, err); failed != nil && coded.Of(failed) != "decision-closed" {
+			return Grant{}, errors.Join(err, failed)
+		}
+		return Grant{}, err
+	}
+	return grant, nil
+}
+
+// tryGrant compares what is on disk with what was allowed a moment ago, in full.
+func (g *Gate) tryGrant(ctx context.Context, d Decision, p *probe) (Grant, error) {
 	resolved, err := g.resolve(ctx, d.Subject(), Full, d.Path)
 	if err != nil {
 		return Grant{}, err
@@ -42,8 +57,8 @@ func (g *Gate) ProbeGrant(ctx context.Context, decision string) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	state := &grantState{id: d.Subject(), identity: d.Identity, launch: launch, probe: true, ended: p.life.ctx, fields: resolved.Fields}
-	return Grant{state}, Grant{state}.Err()
+	grant := Grant{&grantState{id: d.Subject(), identity: d.Identity, launch: launch, probe: true, ended: p.life.ctx, fields: resolved.Fields}}
+	return grant, grant.Err()
 }
 
 // Probed records that the connector came up and what it provides: it may run, and
@@ -90,8 +105,8 @@ func (g *Gate) Probed(ctx context.Context, decision string, offer Offer) (Decisi
 	return *tools, nil
 }
 
-// ProbeFailed closes an allowed run decision whose connector did not come up. No
-// approval is recorded (spec/approval.md 4.6).
+// ProbeFailed closes an allowed run decision whose connector did not come up, or
+// whose try was cancelled. No approval is recorded (spec/approval.md 4.6).
 func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

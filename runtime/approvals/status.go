@@ -2,9 +2,13 @@ package approvals
 
 import (
 	"context"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
@@ -94,11 +98,17 @@ func (g *Gate) Statuses(ctx context.Context) []Status {
 		}
 	}
 	g.mu.Unlock()
-	out := make([]Status, 0, len(seen))
-	for id := range seen {
-		out = append(out, g.Status(ctx, id))
+	ids := slices.SortedFunc(maps.Keys(seen), func(a, b plugins.ID) int { return strings.Compare(a.String(), b.String()) })
+	out := make([]Status, len(ids))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, id := range ids {
+		group.Go(func() error {
+			out[i] = g.Status(ctx, id)
+			return nil
+		})
 	}
-	slices.SortFunc(out, func(a, b Status) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	group.Wait()
 	return out
 }
 
@@ -107,7 +117,7 @@ func (g *Gate) statusOf(id plugins.ID, now Resolved, err error) Status {
 	s := Status{ID: id, Version: now.Connector.Version, Digest: now.Digest(), Identity: now.Identity}
 	r := g.records[id]
 	if r != nil {
-		s.Approved = approvedView(r)
+		s.Approved = g.approvedView(r)
 	}
 	if open := g.openDecision(id); open != nil {
 		s.Decision = open.ID
@@ -179,16 +189,16 @@ func (g *Gate) stateOfRecord(id plugins.ID) (State, *coded.Error) {
 	return ApprovalRequired, why
 }
 
-func approvedView(r *record) *ApprovedView {
+func (g *Gate) approvedView(r *record) *ApprovedView {
 	if r.Run == nil {
 		return nil
 	}
 	v := &ApprovedView{
 		Identity: r.Run.Identity, Digest: r.Run.digest(), Version: r.Run.Fields.Version,
-		By: r.Run.By, At: r.Run.At, Tools: []string{},
+		By: r.Run.By, At: g.past(r.Run.At), Tools: []string{},
 	}
 	if r.Tools != nil {
-		v.ToolsBy, v.ToolsAt = r.Tools.By, r.Tools.At
+		v.ToolsBy, v.ToolsAt = r.Tools.By, g.past(r.Tools.At)
 		for _, tool := range r.Tools.Tools {
 			v.Tools = append(v.Tools, tool.Name)
 		}

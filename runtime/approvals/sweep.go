@@ -30,6 +30,9 @@ func (g *Gate) Sweep(ctx context.Context) error {
 func (g *Gate) expire(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.endForgottenTries(ctx); err != nil {
+		return err
+	}
 	t := newTransaction()
 	var closed []*Decision
 	for _, d := range g.decisions {
@@ -58,6 +61,22 @@ func (g *Gate) expire(ctx context.Context) error {
 		g.tell(Event{"decision", d.Subject(), "expired"})
 	}
 	return nil
+}
+
+// endForgottenTries closes decisions whose try nobody ended within the time of a
+// decision: what was allowed then is not started much later. g.mu is held.
+func (g *Gate) endForgottenTries(ctx context.Context) error {
+	forgotten := false
+	for id := range g.probes {
+		if d := g.decisions[id]; d == nil || !g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL)) {
+			g.endProbe(id, coded.New("interrupted", "the first try took too long"))
+			forgotten = true
+		}
+	}
+	if !forgotten || g.closed {
+		return nil
+	}
+	return g.interruptProbes(ctx)
 }
 
 // isOver reports whether d's time is over. A question from the future was asked
