@@ -100,7 +100,7 @@ func TestAServersErrorPassesRaw(t *testing.T) {
 
 func TestUnsoundParametersAreNotSent(t *testing.T) {
 	conn, _ := connect(t, "polite", Options{})
-	for _, params := range []string{`[1]`, `{`, `{}{}`, `"x"`, "{}}\n{", `{"_meta":{},"_meta":{}}`, `{"_Meta":{"progressToken":1}}`,
+	for _, params := range []string{`[1]`, `{`, `{}{}`, `"x"`, "{}}\n{", "{\"x\":\"\xff\"}", `{"_meta":{},"_meta":{}}`, `{"_Meta":{"progressToken":1}}`,
 		`{"_meta":{"progressToken":1,"progressToken":2}}`, `{"_meta":{"progresstoken":1}}`, `{"\u005fmeta":{"progressToken":1}}`} {
 		_, err := conn.Call(t.Context(), "tools/call", json.RawMessage(params), nil)
 		var refused *RPCError

@@ -43,7 +43,8 @@ type Child interface {
 	// Tail is the end of stderr, bounded and masked.
 	Tail() []string
 	// Done is closed once the leader has exited and Status tells how
-	// ("exit status 7"; "" before).
+	// ("exit status 7"; "" before). A child may also have Gone() <-chan struct{},
+	// closed when the whole tree is gone.
 	Done() <-chan struct{}
 	Status() string
 	// Stop ends the whole tree, politely first; Kill at once. Both may be called
@@ -309,8 +310,12 @@ func (w *pipes) end(cause *ProtocolError) {
 		w.child.Kill()
 		w.child.Stdin().Close()
 	}
+	ended := w.child.Done()
+	if tree, ok := w.child.(interface{ Gone() <-chan struct{} }); ok {
+		ended = tree.Gone()
+	}
 	select {
-	case <-w.child.Done():
+	case <-ended:
 	case <-ctx.Done():
 	}
 	// Whoever escaped with the other end of stdout must not keep the reader.

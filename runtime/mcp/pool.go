@@ -135,7 +135,7 @@ func (p *Pool) tell(e Event) {
 // refusal, or why it cannot start; parked and restarting are those of the pool.
 func (p *Pool) Session(ctx context.Context, id plugins.ID) (*Session, error) {
 	for {
-		session, try, wait, err := p.claim(id)
+		session, try, hold, err := p.claim(id)
 		switch {
 		case err != nil:
 			return nil, err
@@ -143,7 +143,7 @@ func (p *Pool) Session(ctx context.Context, id plugins.ID) (*Session, error) {
 			session.touch()
 			return session, nil
 		case try == nil:
-			if err := sleep(ctx, wait); err != nil {
+			if err := hold.wait(ctx); err != nil {
 				return nil, err
 			}
 			continue
@@ -157,13 +157,39 @@ func (p *Pool) Session(ctx context.Context, id plugins.ID) (*Session, error) {
 	}
 }
 
-// claim finds the session, joins the start under way, begins one, or says how long
-// to wait.
-func (p *Pool) claim(id plugins.ID) (*Session, *attempt, time.Duration, error) {
+// hold is what a start has to wait for: a session before it that is not over yet,
+// or the time.
+type hold struct {
+	over  <-chan struct{}
+	delay time.Duration
+}
+
+func (h hold) wait(ctx context.Context) error {
+	var late <-chan time.Time
+	if h.over == nil {
+		timer := time.NewTimer(h.delay)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-h.over:
+		return nil
+	case <-late:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// claim finds the session, joins the start under way, begins one, or says what to
+// wait for. A session must be gone and accounted for before the next one starts:
+// two processes of a connector would share its data folder, and a crash that is
+// not counted yet would not be held back.
+func (p *Pool) claim(id plugins.ID) (*Session, *attempt, hold, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, nil, 0, context.Cause(p.ctx)
+		return nil, nil, hold{}, context.Cause(p.ctx)
 	}
 	s := p.slots[id]
 	if s == nil {
@@ -173,86 +199,68 @@ func (p *Pool) claim(id plugins.ID) (*Session, *attempt, time.Duration, error) {
 	wait := s.retry.Sub(p.config.Now())
 	switch {
 	case s.attempt != nil:
-		return nil, s.attempt, 0, nil
+		return nil, s.attempt, hold{}, nil
 	case s.session != nil && s.session.Err() == nil:
-		return s.session, nil, 0, nil
+		return s.session, nil, hold{}, nil
+	case s.session != nil && !s.session.isOver():
+		return nil, nil, hold{over: s.session.over}, nil
 	case s.parked != nil:
-		return nil, nil, 0, s.parked
+		return nil, nil, hold{}, s.parked
 	case wait > patience:
-		return nil, nil, 0, &coded.Error{Code: "restarting",
+		return nil, nil, hold{}, &coded.Error{Code: "restarting",
 			Sentence: fmt.Sprintf("the server failed and is tried again in %d seconds", int(wait.Seconds())+1), Next: "try again later"}
 	case wait > 0:
-		return nil, nil, wait, nil
+		return nil, nil, hold{delay: wait}, nil
 	}
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	try := &attempt{cancel: cancel, done: make(chan struct{})}
 	s.attempt = try
-	before := s.session
-	p.tasks.Go(func() { p.attempt(ctx, id, before, try) })
-	return nil, try, 0, nil
+	p.tasks.Go(func() { p.attempt(ctx, id, try) })
+	return nil, try, hold{}, nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// attempt makes one start. The one before must be gone first: two processes of a
-// connector would share its data folder.
-func (p *Pool) attempt(ctx context.Context, id plugins.ID, before *Session, try *attempt) {
+// attempt makes one start and accounts for it.
+func (p *Pool) attempt(ctx context.Context, id plugins.ID, try *attempt) {
 	defer try.cancel(nil)
 	started := p.config.Now()
-	session, counts, err := p.begin(ctx, id, before)
-	p.mu.Lock()
-	s := p.slots[id]
-	s.attempt = nil
+	session, states, counts, err := p.begin(ctx, id)
 	if err == nil {
-		s.session = session
+		p.mu.Lock()
+		p.slots[id].session = session
+		p.mu.Unlock()
+		p.tell(Event{Kind: Started, ID: id, PID: session.pid, Tools: states})
+		if session.open() {
+			p.tasks.Go(func() { session.relist(p.ctx) })
+		}
 		p.tasks.Go(func() { p.watch(session) })
 	}
-	p.mu.Unlock()
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // who stopped it says it better
 	} else if err != nil && counts {
 		p.crashed(id, 0, started, err)
 	}
+	p.mu.Lock()
+	p.slots[id].attempt = nil
+	p.mu.Unlock()
 	try.session, try.err = session, err
 	close(try.done)
 }
 
 // begin asks for a grant and opens a session under it. A refusal does not count as
 // a crash.
-func (p *Pool) begin(ctx context.Context, id plugins.ID, before *Session) (s *Session, counts bool, err error) {
-	if before != nil {
-		select {
-		case <-before.conn.Gone():
-		case <-ctx.Done():
-			return nil, false, context.Cause(ctx)
-		}
-	}
+func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []approvals.ToolState, counts bool, err error) {
 	granted, err := p.guard.grant(ctx, id)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if granted.ID() != id || granted.Probe() {
-		return nil, false, noGrant("the grant is for something else")
+		return nil, nil, false, noGrant("the grant is for something else")
 	}
 	s, err = p.open(ctx, granted)
 	if err != nil {
-		return nil, granted.Err() == nil, err
+		return nil, nil, granted.Err() == nil, err
 	}
-	states := p.guard.live(granted, s.Offer())
-	p.tell(Event{Kind: Started, ID: id, PID: s.pid, Tools: states})
-	if s.open() {
-		p.tasks.Go(func() { s.relist(p.ctx) })
-	}
-	return s, false, nil
+	return s, p.guard.live(granted, s.Offer()), false, nil
 }
 
 // open starts or dials, shakes hands and lists, under a grant that stands. After
@@ -264,7 +272,7 @@ func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.StartTimeout, startTimeout())
 	defer cancel()
-	s := &Session{pool: p, id: g.ID(), permit: g, since: p.config.Now(), settled: make(chan struct{})}
+	s := &Session{pool: p, id: g.ID(), permit: g, since: p.config.Now(), settled: make(chan struct{}), over: make(chan struct{})}
 	s.touch()
 	options := Options{
 		MaxFrame: int(launch.Options.MaxFrame), SkipNoise: launch.Options.StdoutNoise == "skip",
@@ -296,7 +304,7 @@ func (p *Pool) connect(ctx context.Context, s *Session, l approvals.Launch, o Op
 		if err != nil {
 			return err
 		}
-		s.child, s.pid, s.conn = child, child.PID(), Connect(child, o)
+		s.pid, s.conn = child.PID(), Connect(child, o)
 		return nil
 	case plugins.StreamableHTTP:
 		headers, err := p.headers(ctx, l)
@@ -327,6 +335,7 @@ func startTimeout() error {
 // watch ends a session with its grant, or when nobody uses it, and accounts for
 // its end.
 func (p *Pool) watch(s *Session) {
+	defer close(s.over)
 	var idle <-chan time.Time
 	if p.config.IdleAfter > 0 {
 		ticker := time.NewTicker(max(p.config.IdleAfter/4, time.Millisecond))
@@ -476,7 +485,7 @@ func (p *Pool) Stop(ctx context.Context, id plugins.ID, reason error) error {
 	}
 	session.conn.Close(reason)
 	select {
-	case <-session.conn.Gone():
+	case <-session.over:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("cannot wait for %s to stop: %w", id, context.Cause(ctx))
@@ -529,7 +538,7 @@ func (p *Pool) Running() []Info {
 	var all []Info
 	for _, slot := range p.slots {
 		if s := slot.session; s != nil && s.Err() == nil {
-			all = append(all, Info{s.id, s.pid, s.since, s.conn.InFlight(), s.server.Info, s.conn.Stats(), s.stderr()})
+			all = append(all, Info{s.id, s.pid, s.since, s.conn.InFlight(), s.server.Info, s.conn.Stats(), s.Tail()})
 		}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].ID.String() < all[j].ID.String() })

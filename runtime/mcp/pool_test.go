@@ -260,6 +260,40 @@ func TestRestartsAskTheGateAndAreHeldBack(t *testing.T) {
 	}
 }
 
+// A call that comes while the crash is not even counted yet is held back as well.
+func TestNoRestartOvertakesTheAccounting(t *testing.T) {
+	start := time.Now()
+	p, g := newTestPool(t, "exit-mid-call", Config{Now: func() time.Time { return start }})
+	if _, err := use(t.Context(), p, "go", "{}"); coded.Of(err) != TransportClosed {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := p.Session(ctx, demo); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if grants, starts := g.count(); grants != 1 || starts != 1 {
+		t.Fatalf("%d grants, %d starts", grants, starts)
+	}
+}
+
+func TestLiveStartsNothing(t *testing.T) {
+	p, g := newTestPool(t, "polite", Config{})
+	if _, ok := p.Live(demo); ok {
+		t.Fatal("there is none")
+	}
+	s, err := p.Session(t.Context(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live, ok := p.Live(demo); !ok || live != s {
+		t.Fatal("there is one")
+	}
+	if _, starts := g.count(); starts != 1 {
+		t.Fatal(starts)
+	}
+}
+
 func TestAServerThatCannotStartIsHeldBackToo(t *testing.T) {
 	p, _ := newTestPool(t, "fails", Config{})
 	_, err := p.Session(t.Context(), demo)

@@ -22,11 +22,11 @@ type Session struct {
 	id     plugins.ID
 	permit permit
 	conn   *Conn
-	child  Child // nil for a server that was dialled
-	pid    int   // 0 for a server that was dialled
+	pid    int // 0 for a server that was dialled
 	since  time.Time
 	server Server
-	used   atomic.Int64 // the pool's clock, in Unix nanoseconds
+	over   chan struct{} // closed when it is gone and accounted for
+	used   atomic.Int64  // the pool's clock, in Unix nanoseconds
 
 	// changes counts the list changes announced, compared those looked at: while
 	// they differ nobody knows what a call would run.
@@ -63,11 +63,13 @@ func (s *Session) Err() error {
 	return s.conn.Cause()
 }
 
-func (s *Session) stderr() []string {
-	if s.child == nil {
-		return nil
+func (s *Session) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
 	}
-	return s.child.Tail()
 }
 
 // Offer returns what the server provides, as last listed.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 )
 
 // A progress token is chosen by an agent, and two agents may choose the same. On
@@ -12,6 +13,9 @@ import (
 // findToken checks the params of a call (sound JSON, an object) and finds the
 // value of _meta.progressToken; from equals to where there is none.
 func findToken(params []byte) (from, to int, err error) {
+	if !utf8.Valid(params) {
+		return 0, 0, invalidParams("the parameters are not UTF-8")
+	}
 	var scan scanner
 	scan.reset(params)
 	metaFrom, metaTo, twice := 0, 0, false
