@@ -62,13 +62,17 @@ type Question struct {
 }
 
 // Finding is what it found. Port and URL are where it looked, 0 and "" when
-// there was nowhere to look. Reply is zero unless the instance proved itself.
+// there was nowhere to look. Version, Instance and Problems are empty unless the
+// instance proved itself.
 type Finding struct {
+	OK       bool    `json:"ok"` // the outcome is Healthy
 	Outcome  Outcome `json:"outcome"`
 	Sentence string  `json:"sentence"`
 	Port     int     `json:"port,omitempty"`
 	URL      string  `json:"url,omitempty"`
-	Reply    Reply   `json:"reply"`
+	Version  string  `json:"version,omitempty"`
+	Instance string  `json:"instance,omitempty"`
+	Problems []Code  `json:"problems,omitempty"`
 }
 
 // Ask finds the port in the discovery file, proves the instance and compares the
@@ -111,8 +115,9 @@ func once(ctx context.Context, q Question) Finding {
 	case err != nil:
 		found.Outcome, found.Sentence = OtherProgram, err.Error()
 	default:
-		found.Reply = reply
+		found.Version, found.Instance, found.Problems = reply.Version, reply.Instance, reply.Problems
 		found.Outcome, found.Sentence = judge(reply, q.ExpectVersion)
+		found.OK = found.Outcome == Healthy
 	}
 	return found
 }

@@ -63,7 +63,7 @@ func TestHealthCommandOutcomes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			announce(t, dir, tt.port)
 			got := Ask(t.Context(), Question{StateDir: dir, ExpectVersion: tt.expect})
-			if got.Outcome != tt.want || got.Port != tt.port || !strings.Contains(got.Sentence, tt.says) {
+			if got.OK != (tt.want == Healthy) || got.Outcome != tt.want || got.Port != tt.port || !strings.Contains(got.Sentence, tt.says) {
 				t.Errorf("%v on %d: %q, want %v: %q", got.Outcome, got.Port, got.Sentence, tt.want, tt.says)
 			}
 		})
