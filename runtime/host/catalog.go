@@ -22,8 +22,8 @@ import (
 type Configuration struct {
 	// PluginFolders are looked at after the standard ones; ~/ is the home folder.
 	PluginFolders []string `json:"pluginFolders"`
-	// Connectors adds to single connectors, by PLUGIN/SERVER.
-	Connectors map[string]plugins.Overlay `json:"connectors"`
+	// Connectors adds to single connectors, by PLUGIN/SERVER: see plugins.Overlay.
+	Connectors json.RawMessage `json:"connectors"`
 }
 
 // newCatalog reads the configuration once. One that cannot be read is a health
@@ -31,12 +31,18 @@ type Configuration struct {
 // overlay then differs and does not run.
 func (h *Host) newCatalog() *plugins.Catalog {
 	configuration, err := h.readConfiguration()
+	var overlays map[string]plugins.Overlay
+	if err == nil && len(configuration.Connectors) > 0 {
+		overlays, err = plugins.ParseOverlays(configuration.Connectors)
+	}
 	if err != nil {
 		h.log.Error("the configuration cannot be used", "error", err)
 		h.Health.Set(health.ConfigInvalid, "", health.Args{"problem": err.Error()})
+	} else {
+		h.Health.Clear(health.ConfigInvalid, "")
 	}
 	return plugins.New(plugins.Config{
-		Folders: h.folders(configuration), Overlay: configuration.Connectors, Logger: h.log,
+		Folders: h.folders(configuration), Overlay: overlays, Logger: h.log,
 	})
 }
 

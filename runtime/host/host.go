@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sallyport/internal/atomicfile"
 	"sallyport/internal/coded"
 	"sallyport/internal/loopback"
 	"sallyport/runtime/approvals"
@@ -142,6 +143,12 @@ func (h *Host) takeFolders() (err error) {
 			err = errors.Join(err, h.lock.Release())
 		}
 	}()
+	for _, dir := range []string{h.Places.State, h.Places.Keys()} {
+		// What a killed write left behind; failing to remove it harms nothing.
+		if err := atomicfile.Sweep(dir, time.Minute); err != nil {
+			h.log.Warn("temporary files could not be removed", "error", err)
+		}
+	}
 	if h.HealthKey, err = health.LoadKey(h.Places.State); err != nil {
 		return err
 	}
