@@ -37,7 +37,7 @@ func (h *Host) newCatalog() *plugins.Catalog {
 	}
 	if err != nil {
 		h.log.Error("the configuration cannot be used", "error", err)
-		h.Health.Set(health.ConfigInvalid, "", health.Args{"problem": err.Error()})
+		h.Health.Set(health.ConfigInvalid, "", health.Args{"what": err.Error()})
 	} else {
 		h.Health.Clear(health.ConfigInvalid, "")
 	}

@@ -94,6 +94,6 @@ func (h *Host) reportSweep(report process.SweepReport) {
 		h.Health.Set(health.LeftoversEnded, "", health.Args{"count": strconv.Itoa(n)})
 	}
 	if report.Unreadable != "" {
-		h.Health.Set(health.LeftoversRemain, "", health.Args{"problem": report.Unreadable})
+		h.log.Error("the record of an earlier run cannot be read; its processes were left alone", "problem", report.Unreadable, "keptAs", report.KeptAs)
 	}
 }

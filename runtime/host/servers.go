@@ -86,7 +86,7 @@ func (h *Host) park(e mcp.Event) {
 	if err := h.Gate.Park(h.ctx, e.ID, why); err != nil {
 		h.log.Error("a server could not be parked", "connector", e.ID.String(), "error", err)
 	}
-	h.Health.Set(health.ServerParked, e.ID.String(), health.Args{"connector": e.ID.String()})
+	h.Health.Set(health.ServerParked, e.ID.String(), health.Args{"plugin": e.ID.String()})
 }
 
 // startLevel tells a server that has just started the log level agents asked for.
