@@ -66,9 +66,10 @@ func limitsOf(b plugins.Budget) []limit {
 	}
 	if b.MemoryBytes > 0 {
 		// Data, not address space: runtimes such as V8 reserve far more than they
-		// use. Twice the budget, because the watcher, which can say why, is to be
-		// the one that acts.
-		limits = append(limits, limit{"memory", unix.RLIMIT_DATA, 2 * uint64(b.MemoryBytes), 2 * uint64(b.MemoryBytes)})
+		// use. Far above the budget, because the watcher, which can say why, is to
+		// be the one that acts; this is for what is quicker than it.
+		most := 4*min(uint64(b.MemoryBytes), 1<<50) + 1<<30
+		limits = append(limits, limit{"memory", unix.RLIMIT_DATA, most, most})
 	}
 	return limits
 }

@@ -115,7 +115,7 @@ func (c *Child) killAll() {
 // clear ends what is left of the tree once its leader has ended. The leader is
 // a zombie meanwhile, so that its number, and the group's, cannot be given away.
 func (c *Child) clear() {
-	left := c.tree.rest(c.manager)
+	left := c.left()
 	if len(left) == 0 {
 		return
 	}
@@ -124,9 +124,9 @@ func (c *Child) clear() {
 	deadline := time.Now().Add(orphanWait)
 	for len(left) > 0 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
-		left = c.tree.rest(c.manager)
+		left = c.left()
 	}
-	for deadline = time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.tree.rest(c.manager) {
+	for deadline = time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.left() {
 		c.note("kill rest", left)
 		c.tree.kill()
 		killEach(left)
@@ -135,6 +135,16 @@ func (c *Child) clear() {
 	if len(left) > 0 {
 		c.manager.log.Error("processes of a connector could not be ended", "connector", c.id.String(), "pids", left)
 	}
+}
+
+// left looks again before it says that nobody is left: a list of processes is
+// not taken at one instant, and one that is just losing its parent may be missed.
+func (c *Child) left() []int {
+	left := c.tree.rest(c.manager)
+	if len(left) == 0 {
+		left = c.tree.rest(c.manager)
+	}
+	return left
 }
 
 func (c *Child) note(what string, pids []int) { c.stop.note(c.manager.config.Now(), what, pids) }

@@ -14,6 +14,8 @@ const (
 	TailSize = 64 << 10
 	// TailLine is where a line is cut.
 	TailLine = 4 << 10
+	// tailLines bounds what empty lines cost.
+	tailLines = 4096
 )
 
 // Tail keeps the end of what a child wrote to stderr: the last TailSize bytes
@@ -24,7 +26,8 @@ type Tail struct {
 	mu      sync.Mutex
 	mask    *masker
 	lines   []string // masked, not yet made safe
-	size    int      // of lines, a line end each
+	first   int      // index of the oldest line that is kept
+	size    int      // of the lines that are kept, a line end each
 	line    []byte   // the line that is not complete
 	cut     bool     // line is at its limit
 	carried bool     // the last byte was a carriage return
@@ -65,8 +68,8 @@ func (t *Tail) Total() int64 {
 func (t *Tail) Lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := make([]string, 0, len(t.lines)+1)
-	for _, line := range t.lines {
+	lines := make([]string, 0, len(t.lines)-t.first+1)
+	for _, line := range t.lines[t.first:] {
 		lines = append(lines, Visible(line))
 	}
 	if len(t.line) > 0 {
@@ -109,16 +112,19 @@ func (t *Tail) shown() string {
 	return string(t.line)
 }
 
+// push appends a line and lets go of the oldest ones. Room is given back only
+// once half of it is unused, so that a flood of short lines costs no copying.
 func (t *Tail) push(line string) {
 	t.lines = append(t.lines, line)
 	t.size += len(line) + 1
-	drop := 0
-	for t.size > TailSize {
-		t.size -= len(t.lines[drop]) + 1
-		drop++
+	for t.size > TailSize || len(t.lines)-t.first > tailLines {
+		t.size -= len(t.lines[t.first]) + 1
+		t.lines[t.first] = ""
+		t.first++
 	}
-	if drop > 0 {
-		t.lines = append(t.lines[:0], t.lines[drop:]...)
+	if t.first > len(t.lines)/2 {
+		t.lines = append([]string(nil), t.lines[t.first:]...)
+		t.first = 0
 	}
 }
 

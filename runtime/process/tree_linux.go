@@ -16,18 +16,21 @@ import (
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // others finds the tree's living members: by session, by group, by descent, and
-// among the orphans that Sallyport adopted by their environment.
+// by their environment among whatever else descends from Sallyport, because
+// adopted orphans do.
 func (t *tree) others(m *Manager) []proc {
 	all := processes()
-	members := map[int]bool{t.pid: true}
-	self := os.Getpid()
+	members, below := map[int]bool{t.pid: true}, map[int]bool{os.Getpid(): true}
+	descend(below, all)
 	for _, p := range all {
-		if p.session == t.pid || p.group == t.pid {
+		switch {
+		case p.session == t.pid || p.group == t.pid:
 			members[p.pid] = true
-		} else if p.parent == self && t.marker != "" && !m.leads(p.pid) && !m.leads(p.session) && hasMarker(p.pid, t.marker) {
+		case below[p.pid] && !m.leads(p.pid) && !m.leads(p.session) && hasMarker(p.pid, t.marker):
 			members[p.pid] = true
 		}
 	}
+	delete(members, os.Getpid())
 	descend(members, all)
 	var others []proc
 	for _, p := range all {
@@ -80,8 +83,11 @@ func look(pid int) (proc, bool) {
 // hasMarker reports whether the process was started with the entry in its
 // environment. A process whose environment cannot be read was not ours.
 func hasMarker(pid int, marker string) bool {
+	if marker == "" {
+		return false
+	}
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || marker == "" {
+	if err != nil {
 		return false
 	}
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
