@@ -1,0 +1,74 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"sallyport/internal/fakeserver/fakeservertest"
+)
+
+// built is what every test of this process shares: programs, built when the first
+// test needs them, in a folder that goes with the process.
+var built struct {
+	dir                 string
+	program, plain      func() (string, error)
+	fakeserver, goSuite func() (string, error)
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sallyport-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.dir = dir
+	built.plain = sync.OnceValues(func() (string, error) { return goBuild("sallyport", "sallyport", false) })
+	built.program = built.plain
+	if withRace {
+		built.program = sync.OnceValues(func() (string, error) { return goBuild("sallyport-race", "sallyport", true) })
+	}
+	built.fakeserver = sync.OnceValues(func() (string, error) { return fakeservertest.BuildIn(dir) })
+	built.goSuite = sync.OnceValues(func() (string, error) {
+		return goBuild("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", false)
+	})
+	code := m.Run()
+	os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	os.Exit(code)
+}
+
+func goBuild(name, pkg string, race bool) (string, error) {
+	path := filepath.Join(built.dir, name)
+	args := []string{"build", "-o", path}
+	cgo := "CGO_ENABLED=0"
+	if race {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	build := exec.Command("go", append(args, pkg)...)
+	build.Env = append(os.Environ(), cgo)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("cannot build %s: %w", name, err), errors.New(string(out)))
+	}
+	return path, nil
+}
+
+// program is the path of sallyport, with the race detector where the tests have it.
+func program(t testing.TB) string { return need(t, built.program) }
+
+// plainProgram is sallyport as it is shipped, for tests of memory and time.
+func plainProgram(t testing.TB) string { return need(t, built.plain) }
+
+func need(t testing.TB, build func() (string, error)) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
