@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sallyport/internal/coded"
 )
@@ -37,7 +38,8 @@ type Upstream interface {
 
 // Options are how a connection treats its server.
 type Options struct {
-	// MaxFrame is the limit of a message in bytes; 0 is DefaultMaxFrame.
+	// MaxFrame is the limit of a message in bytes; 0 is DefaultMaxFrame, and more
+	// than HighestMaxFrame is that.
 	MaxFrame int
 	// SkipNoise passes over a bounded number of lines that are not MCP
 	// (spec/stdio-framing.md 8).
@@ -53,6 +55,13 @@ type Options struct {
 	Ended func() error
 	// Logger may be nil.
 	Logger *slog.Logger
+}
+
+func (o Options) limit() int {
+	if o.MaxFrame <= 0 {
+		return DefaultMaxFrame
+	}
+	return min(o.MaxFrame, HighestMaxFrame)
 }
 
 // A wire carries messages. It is a child's pipes, or HTTP.
@@ -82,7 +91,7 @@ type Conn struct {
 	dead   chan struct{} // closed when settled
 	ended  chan struct{} // closed when what is behind the wire has been ended
 	gone   chan struct{} // closed when nothing of the connection is left
-	fill   func(*ProtocolError)
+	child  Child         // nil where there is none
 	why    func() error
 	change func()
 
@@ -122,7 +131,6 @@ func newConn(o Options) *Conn {
 		dead:    make(chan struct{}),
 		ended:   make(chan struct{}),
 		gone:    make(chan struct{}),
-		fill:    func(*ProtocolError) {},
 		pending: map[int64]*call{},
 		asks:    map[string]*ask{},
 	}
@@ -188,7 +196,7 @@ func (c *Conn) fail(cause *ProtocolError) {
 			cause = closedBecause(reason)
 		}
 	}
-	c.fill(cause)
+	cause.child, cause.at = c.child, time.Now()
 	c.cause = cause
 	waiting := c.pending
 	c.pending = nil

@@ -61,14 +61,11 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
 	w := &endpoint{
-		url: address, headers: headers, limit: o.MaxFrame, ready: make(chan struct{}),
+		url: address, headers: headers, limit: o.limit(), ready: make(chan struct{}),
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-	}
-	if w.limit <= 0 {
-		w.limit = DefaultMaxFrame
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	c := newConn(o)
@@ -140,6 +137,7 @@ func (w *endpoint) post(ctx context.Context, id int64, line []byte, begun chan<-
 	if err != nil {
 		if ctx.Err() == nil {
 			w.conn.fail(newProtocolError(TransportClosed, "the server cannot be reached", withoutURL(err)))
+			err = w.conn.Cause()
 		}
 		begun <- err
 		return
@@ -247,7 +245,7 @@ func (w *endpoint) deliver(data []byte) error {
 
 // events reads server-sent events, of which only the data counts.
 func (w *endpoint) events(body io.Reader) error {
-	lines := NewFramer(body, w.limit)
+	lines := NewFramer(body, w.limit+len("data: "))
 	lines.keepEmpty = true
 	var data []byte
 	for {

@@ -78,14 +78,14 @@ func Connect(child Child, o Options) *Conn {
 		conn:    c,
 		child:   child,
 		source:  source,
-		framer:  NewFramer(source, o.MaxFrame),
+		framer:  NewFramer(source, o.limit()),
 		skip:    o.SkipNoise,
 		out:     make(chan []byte),
 		replies: make(chan []byte, maxReplies),
 		epoch:   time.Now(),
 	}
 	c.wire = w
-	c.fill = w.describe
+	c.child = child
 	go c.run()
 	return c
 }
@@ -172,16 +172,6 @@ func (w *pipes) awaitStatus() bool {
 
 func (w *pipes) closed(sentence string, err error) *ProtocolError {
 	return newProtocolError(TransportClosed, sentence, err)
-}
-
-// describe adds what the process tells about its end.
-func (w *pipes) describe(cause *ProtocolError) {
-	select {
-	case <-w.child.Done():
-		cause.Exit = w.child.Status()
-	default:
-	}
-	cause.tail = w.child.Tail
 }
 
 // awaitExit acts on the exit of the leader even where a grandchild keeps stdout

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"sallyport/internal/coded"
 )
@@ -33,11 +34,10 @@ type ProtocolError struct {
 	Limit int64
 	// Size is the number of bytes seen of the frame at fault; 0 where none was.
 	Size int64
-	// Exit is how the process ended ("exit status 7"); "" while it is not known.
-	Exit string
 	// cause never is or wraps io.EOF: the SDK hides a failure that does.
 	cause error
-	tail  func() []string
+	at    time.Time // when it settled the connection
+	child Child
 }
 
 // newProtocolError keeps cause unless it is an end of file in any dress.
@@ -58,8 +58,8 @@ func (e *ProtocolError) Error() string {
 	} else if e.Size > 0 {
 		fmt.Fprintf(&text, " (%d bytes)", e.Size)
 	}
-	if e.Exit != "" {
-		fmt.Fprintf(&text, " (%s)", e.Exit)
+	if exit := e.Exit(); exit != "" && (e.Code == TransportClosed || e.Code == WriteFailed) {
+		fmt.Fprintf(&text, " (%s)", exit)
 	}
 	return text.String()
 }
@@ -67,10 +67,24 @@ func (e *ProtocolError) Error() string {
 // Stderr returns the end of what the server has written there: untrusted text. It
 // may still grow shortly after the failure.
 func (e *ProtocolError) Stderr() []string {
-	if e.tail == nil {
+	if e.child == nil {
 		return nil
 	}
-	return e.tail()
+	return e.child.Tail()
+}
+
+// Exit is how the process ended ("exit status 7"); "" while it is not known. Like
+// Stderr it may come to be known shortly after the failure.
+func (e *ProtocolError) Exit() string {
+	if e.child == nil {
+		return ""
+	}
+	select {
+	case <-e.child.Done():
+		return e.child.Status()
+	default:
+		return ""
+	}
 }
 
 // Unwrap returns the reason given by whoever closed the connection, or the
