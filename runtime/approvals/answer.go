@@ -113,7 +113,7 @@ func (g *Gate) deny(ctx context.Context, d Decision, by By) (Decision, error) {
 	if err := g.stillOpen(d); err != nil {
 		return d, err
 	}
-	next := g.answered(d, DecisionDenied, Deny, by)
+	next := g.answered(d, DecisionDenied, Deny, by).closed(DecisionDenied, "")
 	t := newTransaction()
 	if err := t.putDecision(&next); err != nil {
 		return d, err
@@ -153,7 +153,7 @@ func (g *Gate) allowRun(ctx context.Context, d Decision, by By) (Decision, error
 		return g.changedSinceAsked(ctx, d, by, err)
 	}
 	if digest := resolved.Digest(); digest != "" {
-		_, err := g.cfg.Snapshots.Stage(ctx, resolved.Connector.Root, digest)
+		_, err := g.stage(ctx, resolved.Connector.Root, digest)
 		if coded.Of(err) == artifact.CodeChangedSinceAsked {
 			return g.changedSinceAsked(ctx, d, by, nil)
 		}
@@ -198,8 +198,7 @@ func (g *Gate) changedSinceAsked(ctx context.Context, d Decision, by By, cause e
 	if err := g.stillOpen(d); err != nil {
 		return d, err
 	}
-	closed := d
-	closed.State, closed.Code = DecisionChanged, "changed-since-asked"
+	closed := d.closed(DecisionChanged, "changed-since-asked")
 	t := newTransaction()
 	record := g.answerAudit(audit.Refuse, d, by)
 	record.Result, record.Reason = audit.Refused, "changed-since-asked"
@@ -244,7 +243,7 @@ func (g *Gate) allowTools(ctx context.Context, d Decision, a Answer, by By) (Dec
 	if old == nil || old.Run == nil || old.Run.Identity != d.Identity {
 		return d, &coded.Error{Code: "changed-since-asked", Sentence: "the approval to run that the question was about is gone", Next: "ask again"}
 	}
-	next := g.answered(d, DecisionAllowed, Allow, by)
+	next := g.answered(d, DecisionAllowed, Allow, by).closed(DecisionAllowed, "")
 	next.Tools = slices.Clone(a.Tools)
 	r := old.changed()
 	chosen.Decision, chosen.stamp = d.ID, stamp{g.now(), by}

@@ -109,8 +109,8 @@ func (g *Gate) ask(ctx context.Context, t *transaction, d *Decision, by By) erro
 	id := d.Subject()
 	var superseded string
 	if open := g.openDecision(id); open != nil && t.batch[docKey{decisionKind, open.ID}] == nil {
-		closed := *open
-		closed.State, closed.Code, closed.Next = DecisionSuperseded, "superseded", d.ID
+		closed := open.closed(DecisionSuperseded, "superseded")
+		closed.Next = d.ID
 		if err := t.putDecision(&closed); err != nil {
 			return err
 		}

@@ -84,7 +84,14 @@ func (d Decision) Offer() Offer {
 // Open reports whether an answer is awaited or being carried out.
 func (d Decision) Open() bool { return d.State == DecisionOpen || d.State == DecisionProbing }
 
-// Entry of a decision's journal.
+// closed returns d in a final state. What was on offer is dropped: what was chosen
+// of it is in the approval, and a thousand old questions are not to be kept whole.
+func (d Decision) closed(state DecisionState, code string) Decision {
+	d.State, d.Code, d.Offered = state, code, nil
+	return d
+}
+
+// JournalEntry is one thing that happened to a decision.
 type JournalEntry struct {
 	At     time.Time `json:"at"`
 	Event  string    `json:"event"`

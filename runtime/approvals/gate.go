@@ -3,7 +3,6 @@ package approvals
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -59,6 +58,10 @@ type Gate struct {
 
 	// clients is read by every call, without the lock.
 	clients atomic.Pointer[map[string]*client]
+
+	// collecting is held for writing while snapshots are dropped, and for reading
+	// while one is made that the set of those to keep may not have yet.
+	collecting sync.RWMutex
 
 	// mu is held while a change is decided, written and taken over, never while
 	// files are read.
@@ -314,47 +317,6 @@ func (g *Gate) Problems() []*coded.Error {
 		}
 	}
 	return out
-}
-
-// Accept makes the store as it is count again after it was found put back, or its
-// key lost: an operator's explicit word (spec/approval.md 5.4). Records whose own
-// seals do not verify are kept aside and count no more than before.
-func (g *Gate) Accept(ctx context.Context, by By) error {
-	head, _ := g.keeper.state()
-	if err := by.mayAnswer(head.GUIOnly); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for id := range g.lives {
-		g.endLife(id, rolledBack("the approvals are being reviewed", nil))
-	}
-	if err := g.keeper.accept(g.docs.epoch); err != nil {
-		return err
-	}
-	head, _ = g.keeper.state()
-	g.docs.fault, g.docs.epoch = nil, max(g.docs.epoch, head.Epoch)
-	list, listed := g.docs.storedList()
-	if !listed {
-		list = sealList{}
-	}
-	g.docs.judgeRows(list)
-	t := newTransaction()
-	for key, row := range g.docs.rows {
-		if row.problem != nil && row.problem.Code == "approval-tampered" {
-			t.batch.remove(key.kind, key.id)
-		}
-	}
-	t.batch.remove(settingKind, "accepted") // never there: the list is written anew
-	t.audit = append(t.audit, audit.Record{Action: audit.Setting, Result: audit.OK, Target: "accept-store", Actor: by.User, Via: by.Via})
-	if err := g.commit(ctx, t); err != nil {
-		return err
-	}
-	g.takeOver()
-	if err := g.cfg.Audit.Reseal(ctx); err != nil {
-		return errors.Join(errors.New("the store is accepted, the audit's head is not sealed"), err)
-	}
-	return g.interruptProbes(ctx)
 }
 
 func parseID(s string) plugins.ID {

@@ -252,6 +252,13 @@ func (k *Keeper) accept(epoch int64) error {
 	return k.saveHead()
 }
 
+// doubt puts a fault back.
+func (k *Keeper) doubt(fault *coded.Error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fault = fault
+}
+
 func (k *Keeper) state() (h head, fault *coded.Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -38,12 +38,18 @@ func (g *Gate) snapshot(ctx context.Context, source string, digest artifact.Dige
 	switch coded.Of(err) {
 	case artifact.CodeSnapshotDamaged, artifact.CodeSnapshotMissing:
 		g.log.Warn("the approved copy is rebuilt", "digest", digest.Short(), "reason", coded.Of(err))
-		snapshot, err = g.cfg.Snapshots.Stage(ctx, source, digest)
+		snapshot, err = g.stage(ctx, source, digest)
 	}
 	if err != nil {
 		return artifact.Snapshot{}, err
 	}
 	return snapshot, nil
+}
+
+func (g *Gate) stage(ctx context.Context, source string, digest artifact.Digest) (artifact.Snapshot, error) {
+	g.collecting.RLock()
+	defer g.collecting.RUnlock()
+	return g.cfg.Snapshots.Stage(ctx, source, digest)
 }
 
 // launchFrom builds a launch that speaks of root wherever the connector speaks of

@@ -77,8 +77,7 @@ func (g *Gate) Probed(ctx context.Context, decision string, offer Offer) (Decisi
 	}
 	id := d.Subject()
 	t := newTransaction()
-	done := *d
-	done.State = DecisionAllowed
+	done := d.closed(DecisionAllowed, "")
 	stored := storeOffer(offer)
 	old := g.recordOf(id)
 	r := old.changed()
@@ -120,8 +119,7 @@ func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) er
 	}
 	why := probeFailure(cause)
 	t := newTransaction()
-	done := *d
-	done.State, done.Code = DecisionProbeFailed, why.Code
+	done := d.closed(DecisionProbeFailed, why.Code)
 	if err := t.putDecision(&done); err != nil {
 		return err
 	}

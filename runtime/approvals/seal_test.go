@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -148,8 +149,8 @@ func TestAnOlderStorePutBack(t *testing.T) {
 	if _, known := r.Gate.ClientByToken("sp_x"); known || len(r.Gate.Clients()) != 0 {
 		t.Fatal("clients of an older store count")
 	}
-	wantCode(t, r.Gate.Accept(t.Context(), approvals.By{User: "a", Via: approvals.ViaAgent}), "answer-not-allowed")
-	if err := r.Gate.Accept(t.Context(), operator); err != nil {
+	wantCode(t, r.Gate.AcceptRollback(t.Context(), approvals.By{User: "a", Via: approvals.ViaAgent}), "answer-not-allowed")
+	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	r.Grant()
@@ -166,7 +167,7 @@ func TestAnEmptyStoreIsAnOlderOneToo(t *testing.T) {
 	}
 	r.Open()
 	wantState(t, r, approvals.ApprovalRequired, "approval-rolled-back")
-	if err := r.Gate.Accept(t.Context(), operator); err != nil {
+	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	wantState(t, r, approvals.ApprovalRequired, "never-approved")
@@ -185,7 +186,7 @@ func TestAStoreOfAnotherInstallation(t *testing.T) {
 	if s.State != approvals.ApprovalRequired || s.Reason != "approval-rolled-back" && s.Reason != "approval-tampered" {
 		t.Fatalf("got %s (%s)", s.State, s.Reason)
 	}
-	if err := r.Gate.Accept(t.Context(), operator); err != nil {
+	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.Gate.Grant(t.Context(), r.ID)
@@ -213,7 +214,7 @@ func TestALostKeyIsNotReplacedInSilence(t *testing.T) {
 		wantCode(t, err, row.code)
 		r.Reopen()
 		wantState(t, r, approvals.ApprovalRequired, row.code)
-		if err := r.Gate.Accept(t.Context(), operator); err != nil {
+		if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Gate.Grant(t.Context(), r.ID)
@@ -267,6 +268,9 @@ func TestACrashBetweenCommitAndHead(t *testing.T) {
 }
 
 func TestKeyAndHeadAreOwnerOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there the folder's access list keeps others out")
+	}
 	r := approvalstest.New(t)
 	for _, name := range []string{"seal.key", "head.json"} {
 		info, err := os.Stat(filepath.Join(r.Keys(), name))
@@ -376,5 +380,49 @@ func TestEveryStepIsInTheAudit(t *testing.T) {
 	want := "ask allow ask enable disable enable revoke ask deny ask expire"
 	if got := strings.Join(actions, " "); got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAcceptingThatCannotBeWrittenAcceptsNothing(t *testing.T) {
+	r := approvalstest.New(t)
+	r.Approve(offer, "read_notes")
+	r.Close()
+	if err := os.Remove(filepath.Join(r.Keys(), "head.json")); err != nil {
+		t.Fatal(err)
+	}
+	r.Open()
+	err := r.DB.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.Exec("CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Gate.AcceptRollback(t.Context(), operator); err == nil {
+		t.Fatal("accepted without a record")
+	}
+	_, err = r.Gate.Grant(t.Context(), r.ID)
+	wantCode(t, err, "approval-rolled-back")
+}
+
+func TestTheWindowsSettingOutlivesAnOlderStore(t *testing.T) {
+	r := approvalstest.New(t)
+	r.Close()
+	old := filepath.Join(r.Dir, "old.db")
+	copyStore(t, r.Database(), old)
+	r.Open()
+	gui := approvals.By{User: "x", Via: approvals.ViaGUI}
+	if err := r.Gate.SetAnswerOnlyInGUI(t.Context(), true, gui); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	copyStore(t, old, r.Database())
+	r.Open()
+	if !r.Gate.AnswerOnlyInGUI() {
+		t.Fatal("an older store put back loosened the setting")
+	}
+	wantCode(t, r.Gate.AcceptRollback(t.Context(), operator), "answer-only-in-gui")
+	if err := r.Gate.AcceptRollback(t.Context(), gui); err != nil || !r.Gate.AnswerOnlyInGUI() {
+		t.Fatal(err, "accepting the store loosened the setting")
 	}
 }

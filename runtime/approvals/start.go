@@ -7,6 +7,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
+	"sallyport/runtime/audit"
 	"sallyport/runtime/plugins"
 
 	"golang.org/x/sync/errgroup"
@@ -150,12 +151,21 @@ func (g *Gate) mint(id plugins.ID, r *record, resolved Resolved, launch Launch) 
 // endBecause ends the grants of an approval that is no longer met.
 func (g *Gate) endBecause(id plugins.ID, r *record, why *coded.Error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.records[id] != r || g.lives[id] == nil {
+	running := g.records[id] == r && g.lives[id] != nil
+	if running {
+		g.endLife(id, why)
+		g.tell(Event{"connector", id, why.Code})
+	}
+	g.mu.Unlock()
+	if !running {
 		return
 	}
-	g.endLife(id, why)
-	g.tell(Event{"connector", id, why.Code})
+	// Ending waits for no record: it only takes away.
+	record := g.auditOf(audit.Refuse, audit.Refused, id, By{"", ViaSallyport})
+	record.Reason, record.Identity, record.Version = why.Code, string(r.Run.Identity), r.Run.Fields.Version
+	if _, err := g.cfg.Audit.Append(context.Background(), record); err != nil {
+		g.log.Error("an ended approval cannot be recorded", "connector", id.String(), "error", err)
+	}
 }
 
 // Recheck compares a connector with its approval after a change on disk, and ends

@@ -287,8 +287,7 @@ func (g *Gate) operate(ctx context.Context, id plugins.ID, by By, action string,
 	var open *Decision
 	if why != nil {
 		if open = g.openDecision(id); open != nil {
-			closed := *open
-			closed.State, closed.Code = DecisionSuperseded, why.Code
+			closed := open.closed(DecisionSuperseded, why.Code)
 			if err := t.putDecision(&closed); err != nil {
 				return err
 			}

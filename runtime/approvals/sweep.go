@@ -19,6 +19,8 @@ func (g *Gate) Sweep(ctx context.Context) error {
 	if g.cfg.Snapshots == nil {
 		return nil
 	}
+	g.collecting.Lock()
+	defer g.collecting.Unlock()
 	if _, err := g.cfg.Snapshots.Collect(ctx, g.Keep()); err != nil {
 		return fmt.Errorf("cannot collect the snapshots: %w", err)
 	}
@@ -39,8 +41,7 @@ func (g *Gate) expire(ctx context.Context) error {
 		if d.State != DecisionOpen || g.answering[d.ID] || !g.isOver(d) {
 			continue
 		}
-		next := *d
-		next.State, next.Code = DecisionExpired, "expired"
+		next := d.closed(DecisionExpired, "expired")
 		if err := t.putDecision(&next); err != nil {
 			return err
 		}
@@ -100,8 +101,7 @@ func (g *Gate) interruptProbes(ctx context.Context) error {
 		if d.State != DecisionProbing || g.probes[d.ID] != nil {
 			continue
 		}
-		next := *d
-		next.State, next.Code = DecisionInterrupted, "interrupted"
+		next := d.closed(DecisionInterrupted, "interrupted")
 		if err := t.putDecision(&next); err != nil {
 			return err
 		}

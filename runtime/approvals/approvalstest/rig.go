@@ -55,7 +55,9 @@ type Rig struct {
 }
 
 // New returns a Rig whose plugin starts "node server.js" and is not approved. On
-// the way it writes a stand-in for node into a folder of its own on the PATH.
+// the way it writes a stand-in for node, which no system can execute, into the
+// folder "bin"; "early" stands before it on the PATH. A test that starts something
+// changes the command, see Edit.
 func New(t testing.TB) *Rig {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -64,11 +66,11 @@ func New(t testing.TB) *Rig {
 		t: t, Dir: dir, Root: filepath.Join(dir, "demo"), ID: plugins.ID{Plugin: "demo", Server: "main"},
 		Clock: &Clock{now: time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)}, log: slog.New(slog.DiscardHandler),
 	}
-	for _, name := range []string{"demo", "data", "keys", "bin"} {
+	for _, name := range []string{"demo", "data", "keys", "early", "bin"} {
 		must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
 	r.parent = env.Parent{System: runtime.GOOS, Vars: map[string]string{
-		"PATH": filepath.Join(dir, "bin"), "HOME": dir,
+		"PATH": filepath.Join(dir, "early") + string(filepath.ListSeparator) + filepath.Join(dir, "bin"), "HOME": dir,
 	}}
 	r.WriteOutside("bin/"+programName("node"), "stand-in for node\n", 0o755)
 	r.Bundle("node", "${PLUGIN_ROOT}/server.js")
