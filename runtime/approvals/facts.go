@@ -37,11 +37,11 @@ var fetchers = map[string][]string{
 }
 
 // notFixed lists what this approval does not fix (spec/approval.md 2.1a, 6).
-func notFixed(c plugins.Connector, x env.Executable, args []Text) []Fact {
+func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
 	var facts []Fact
 	add := func(code, sentence string) { facts = append(facts, Fact{code, sentence, true}) }
-	words := make([]string, len(args))
-	for i, arg := range args {
+	words := make([]string, len(f.Args))
+	for i, arg := range f.Args {
 		words[i] = arg.Expanded
 	}
 	if name, ok := fetches(x.Command, words); ok {
@@ -64,6 +64,15 @@ func notFixed(c plugins.Connector, x env.Executable, args []Text) []Fact {
 			add(FactFolder, fmt.Sprintf("argument %d is a folder; what is in it is not fixed by this approval", i+1))
 		}
 	}
+	for _, e := range f.Env {
+		for _, part := range filepath.SplitList(e.Value) {
+			if looseKind(c, part) == FactFolder {
+				add(FactFolder, fmt.Sprintf("the variable %s names a folder; what is in it is not fixed by this approval", Visible(e.Name)))
+				break
+			}
+		}
+	}
+	add(FactNoBundle, "only the files that its command line names are fixed, not what they load")
 	return facts
 }
 

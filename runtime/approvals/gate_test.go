@@ -190,19 +190,38 @@ func TestAChangeOfAnyField(t *testing.T) {
 
 // The fields that only a connector without a bundle, or one that is dialled, has.
 func TestAChangeOfAnInput(t *testing.T) {
-	r := approvalstest.New(t)
-	r.WriteOutside("script.py", "print(1)\n", 0o644)
-	r.Edit(func(c *plugins.Connector) {
-		c.Root, c.Launch.Args = "", []string{filepath.Join(r.Dir, "script.py")}
-	})
-	r.Approve(offer, "read_notes")
-	launch, err := r.Grant().Launch()
-	if err != nil || launch.Dir != r.PluginData("demo") || launch.Digest != "" {
-		t.Fatal(launch.Dir, launch.Digest, err)
+	for _, row := range []struct {
+		what   string
+		launch func(dir string, l *plugins.Launch)
+	}{
+		{"an absolute argument", func(dir string, l *plugins.Launch) { l.Args = []string{filepath.Join(dir, "work", "script.py")} }},
+		{"behind an equals sign", func(dir string, l *plugins.Launch) {
+			l.Args = []string{"--config=" + filepath.Join(dir, "work", "script.py")}
+		}},
+		{"relative to the working directory", func(dir string, l *plugins.Launch) {
+			l.Args, l.Cwd = []string{"script.py"}, filepath.Join(dir, "work")
+		}},
+		{"a variable", func(dir string, l *plugins.Launch) {
+			l.Args, l.Env = nil, []plugins.Value{{Name: "STARTUP", Value: filepath.Join(dir, "work", "script.py"), FromOperator: true}}
+		}},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			r := approvalstest.New(t)
+			r.WriteOutside("work/script.py", "print(1)\n", 0o644)
+			r.Edit(func(c *plugins.Connector) {
+				c.Root = ""
+				row.launch(r.Dir, &c.Launch)
+			})
+			r.Approve(offer, "read_notes")
+			launch, err := r.Grant().Launch()
+			if err != nil || launch.Digest != "" || launch.Dir == "" {
+				t.Fatal(launch.Dir, launch.Digest, err)
+			}
+			r.WriteOutside("work/script.py", "print(2)\n", 0o644)
+			_, err = r.Gate.Grant(t.Context(), r.ID)
+			wantCode(t, err, "input-changed")
+		})
 	}
-	r.WriteOutside("script.py", "print(2)\n", 0o644)
-	_, err = r.Gate.Grant(t.Context(), r.ID)
-	wantCode(t, err, "input-changed")
 }
 
 func TestAChangeOfARemote(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
 
@@ -21,17 +22,23 @@ const maxInput = 512 << 20
 // inputsOf hashes every regular file that an argument or an environment value
 // names, for a connector without a bundle (spec/approval.md 2.1). A file that
 // appears later where a text pointed to nothing is a new input, and a change.
-func inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
+func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
+	data := r.data(c)
+	base := workingDir(c, data)
 	var inputs []Input
 	add := func(at, text string) error {
-		for _, path := range namedPaths(text) {
+		text, err := env.ExpandFolders(text, "", data, isClaude(c))
+		if err != nil {
+			return err
+		}
+		for _, path := range namedPaths(base, text) {
 			sum, ok, err := hashFile(ctx, path)
 			if err != nil {
 				return &coded.Error{Code: "unreadable", Sentence: fmt.Sprintf("the file that %s names cannot be read", at),
 					Next: "give yourself permission to read it, then try again", Err: err}
 			}
 			if ok {
-				inputs = append(inputs, Input{At: at, Path: path, SHA256: sum})
+				inputs = append(inputs, Input{At: at, Path: r.symbolic(c)(path), SHA256: sum})
 			}
 		}
 		return nil
@@ -49,10 +56,21 @@ func inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
 	return inputs, nil
 }
 
-// namedPaths returns the absolute paths that a text may name: all of it, what
-// follows "=", and the entries of a list. A relative one would depend on the
-// working directory, which is private to the plugin and empty at first.
-func namedPaths(text string) []string {
+// workingDir is where a connector without a bundle would look for a relative name.
+func workingDir(c plugins.Connector, data string) string {
+	dir, err := env.ExpandFolders(c.Launch.Cwd, "", data, isClaude(c))
+	switch {
+	case err != nil || dir == "":
+		return data
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(data, filepath.FromSlash(dir))
+}
+
+// namedPaths returns the paths that a text may name: all of it, what follows "=",
+// and the entries of a list, each as it stands or in base.
+func namedPaths(base, text string) []string {
 	texts := append([]string{text}, filepath.SplitList(text)...)
 	if _, value, ok := strings.Cut(text, "="); ok {
 		texts = append(append(texts, value), filepath.SplitList(value)...)
@@ -61,7 +79,13 @@ func namedPaths(text string) []string {
 	seen := map[string]bool{}
 	for _, t := range texts {
 		t = strings.TrimPrefix(t, "file://")
-		if filepath.IsAbs(t) && !seen[t] {
+		if t == "" || strings.ContainsRune(t, 0) {
+			continue
+		}
+		if !filepath.IsAbs(t) {
+			t = filepath.Join(base, filepath.FromSlash(t))
+		}
+		if !seen[t] {
 			seen[t] = true
 			paths = append(paths, t)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -90,7 +89,7 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	var inputs []Input
 	if c.Root == "" {
 		group.Go(func() (err error) {
-			inputs, err = inputsOf(ctx, c)
+			inputs, err = r.inputsOf(ctx, c)
 			return err
 		})
 	}
@@ -105,7 +104,7 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	if c.Transport == plugins.Stdio {
 		program := programFields(out.Executable, r.symbolic(c))
 		fields.Executable = &program
-		out.Warnings = notFixed(c, out.Executable, fields.Args)
+		out.Warnings = notFixed(c, out.Executable, fields)
 	}
 	out.Fields = fields.normal()
 	out.Identity = out.Fields.Identity()
@@ -293,8 +292,4 @@ func refusalOf(err error) *coded.Error {
 		code = "interrupted"
 	}
 	return &coded.Error{Code: code, Sentence: "what would run could not be read", Next: "try again", Err: err}
-}
-
-func hasFact(facts []Fact, code string) bool {
-	return slices.ContainsFunc(facts, func(f Fact) bool { return f.Code == code })
 }
