@@ -63,7 +63,7 @@
 // Tools of every behaviour: go; echo (params, byte for byte, as
 // structuredContent.params); env (its environment); args (os.Args); pid; cwd; slow
 // {ms}; progress {steps}; big {bytes}; ask {method, params} (asks the client, gives
-// back the answer); log {n} (n log messages, then the answer); change (rewrites the
+// back the answer); take-back {method, ms} (asks, cancels its question); log {n} (n log messages, then the answer); change (rewrites the
 // description of "echo" and sends list_changed); fail (a JSON-RPC error with data);
 // hang (never answers). There are also one prompt, one resource, one
 // resource template, completion, logging and subscriptions.

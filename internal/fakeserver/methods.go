@@ -57,7 +57,7 @@ func (s *server) initialize(m message) {
 }
 
 var names = []string{
-	"go", "echo", "env", "args", "pid", "cwd", "slow", "progress", "big", "ask", "log", "change", "fail", "hang",
+	"go", "echo", "env", "args", "pid", "cwd", "slow", "progress", "big", "ask", "take-back", "log", "change", "fail", "hang",
 }
 
 func (s *server) listTools(m message) {

@@ -62,6 +62,8 @@ func (s *server) call(m message) {
 	case "ask":
 		answer := s.ask(p.Arguments.Method, p.Arguments.Params)
 		s.answer(m.ID, text("answered", object{"result": orNull(answer.Result), "error": orNull(answer.Error)}))
+	case "take-back":
+		s.takeBack(m, p)
 	case "log":
 		for i := range p.Arguments.N {
 			s.notify("notifications/message", object{"level": "info", "data": i})
@@ -79,6 +81,15 @@ func (s *server) call(m message) {
 	default:
 		s.fail(m.ID, -32602, "unknown tool", nil)
 	}
+}
+
+// takeBack asks, takes the question back, and answers.
+func (s *server) takeBack(m message, p callParams) {
+	s.line([]byte(`{"jsonrpc":"2.0","id":"back","method":` + string(encode(p.Arguments.Method)) + `,"params":{}}`))
+	time.Sleep(time.Duration(p.Arguments.MS) * time.Millisecond)
+	s.notify("notifications/cancelled", object{"requestId": "back"})
+	time.Sleep(time.Duration(p.Arguments.MS) * time.Millisecond)
+	s.answer(m.ID, text("ok", nil))
 }
 
 func (s *server) progress(m message, p callParams) {

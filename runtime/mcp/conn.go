@@ -395,7 +395,7 @@ func (c *Conn) answered(e Envelope) {
 }
 
 // reject fails one call whose answer can no longer come.
-func (c *Conn) reject(id int64, cause *ProtocolError) {
+func (c *Conn) reject(id int64, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.pending[id]; p != nil {

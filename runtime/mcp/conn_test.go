@@ -518,6 +518,51 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 	<-ended
 }
 
+func TestAQuestionCanBeTakenBack(t *testing.T) {
+	conn, _ := connect(t, "polite", Options{})
+	ended := make(chan struct{})
+	up := agent(map[string]func(context.Context, json.RawMessage) (json.RawMessage, error){
+		"elicitation/create": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+			<-ctx.Done()
+			close(ended)
+			return nil, ctx.Err()
+		},
+	})
+	if _, err := conn.Call(t.Context(), "tools/call", args("take-back", `{"method":"elicitation/create","ms":50}`), up); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// An agent that is slow to take its progress delays nobody, and loses no result.
+func TestASlowAgentDelaysNobody(t *testing.T) {
+	conn, _ := connect(t, "polite", Options{})
+	release := make(chan struct{})
+	slow := &slowAgent{testAgent: agent(nil), release: release}
+	result := make(chan error, 1)
+	go func() {
+		_, err := conn.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"progress","arguments":{"steps":5000},"_meta":{"progressToken":1}}`), slow)
+		result <- err
+	}()
+	within(t, 10*time.Second, "more progress than is kept", func() bool { return conn.Stats().DroppedNotifications > 1000 })
+	for range 20 {
+		if _, err := callTool(t.Context(), conn, "echo", "{}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+}
+
+type slowAgent struct {
+	*testAgent
+	release chan struct{}
+}
+
+func (a *slowAgent) Notify(string, json.RawMessage) { <-a.release }
+
 func TestLogMessagesGoToTheOneCallOrTheListener(t *testing.T) {
 	heard := make(chan string, 64)
 	conn, _ := connect(t, "polite", Options{Notification: func(method string, _ json.RawMessage) { heard <- method }})

@@ -39,6 +39,7 @@ type Framer struct {
 	large  *block              // what buf is while it is not small
 	reuse  weak.Pointer[block] // the last large block, until the collector takes it
 	beyond [1]byte             // where the byte after a full buffer is seen
+	over   bool                // err is the frame over the limit
 	cut    bool
 	marks  int64
 	err    error
@@ -105,7 +106,7 @@ func (f *Framer) Free() {
 func (f *Framer) last() ([]byte, error) {
 	rest := f.buf[f.start:f.end]
 	f.start, f.searched = f.end, f.end
-	if _, over := f.err.(*ProtocolError); over || len(rest) == 0 {
+	if f.over || len(rest) == 0 {
 		return nil, f.err
 	}
 	if rest = f.trim(rest); len(rest) == 0 {
@@ -153,7 +154,7 @@ func (f *Framer) makeRoom() (line []byte, full bool) {
 	}
 	over := newProtocolError(FrameTooLarge, "the server sent a message over the size limit", nil)
 	over.Limit, over.Size = int64(f.limit), int64(f.end)+1
-	f.start, f.searched, f.err = f.end, f.end, over
+	f.start, f.searched, f.err, f.over = f.end, f.end, over, true
 	return nil, false
 }
 

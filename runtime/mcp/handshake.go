@@ -48,7 +48,7 @@ func Handshake(ctx context.Context, c *Conn, version string) (Server, error) {
 		return Server{}, err
 	}
 	// The SDK's part is over; its goroutines end with the seam, not with c.
-	session.Close()
+	_ = session.Close()
 	return seam.server()
 }
 

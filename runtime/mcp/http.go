@@ -115,10 +115,18 @@ func (w *endpoint) listen() {
 	}
 }
 
-// send posts one message and returns when the server has begun to answer.
+// send posts one message. A request's failure fails its call; a notification is
+// waited for, because what follows it may depend on it.
 func (w *endpoint) send(ctx context.Context, id int64, line []byte) error {
-	begun := make(chan error, 1)
-	w.work.Go(func() { w.post(ctx, id, line, begun) })
+	begun := make(chan error, 2)
+	w.work.Go(func() {
+		if err := w.post(ctx, line, begun); id != 0 {
+			w.conn.reject(id, err)
+		}
+	})
+	if id != 0 {
+		return nil
+	}
 	select {
 	case err := <-begun:
 		return err
@@ -129,7 +137,10 @@ func (w *endpoint) send(ctx context.Context, id int64, line []byte) error {
 	}
 }
 
-func (w *endpoint) post(ctx context.Context, id int64, line []byte, begun chan<- error) {
+// post sends a message and delivers what comes back. It tells begun once the
+// server has taken the message, and returns why no more will come.
+func (w *endpoint) post(ctx context.Context, line []byte, begun chan<- error) (why error) {
+	defer func() { begun <- why }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
@@ -139,22 +150,18 @@ func (w *endpoint) post(ctx context.Context, id int64, line []byte, begun chan<-
 			w.conn.fail(newProtocolError(TransportClosed, "the server cannot be reached", withoutURL(err)))
 			err = w.conn.Cause()
 		}
-		begun <- err
-		return
+		return withoutURL(err)
 	}
 	defer response.Body.Close()
 	if err := w.judge(response); err != nil {
-		begun <- err
-		return
+		return err
 	}
 	if bytes.Contains(line, []byte(`"method":"notifications/initialized"`)) {
 		w.once.Do(func() { close(w.ready) })
 	}
 	begun <- nil
 	w.body(response)
-	if id != 0 && ctx.Err() == nil {
-		w.conn.reject(id, newProtocolError(TransportClosed, "the server ended its answer without the result", nil))
-	}
+	return newProtocolError(TransportClosed, "the server ended its answer without the result", nil)
 }
 
 // judge takes the session id of a good response. A lost session ends the
@@ -272,7 +279,9 @@ func (w *endpoint) events(body io.Reader) error {
 }
 
 func (w *endpoint) reply(line []byte, _ bool) {
-	w.work.Go(func() { w.post(w.ctx, 0, line, make(chan error, 1)) })
+	if w.ctx.Err() == nil {
+		w.work.Go(func() { w.post(w.ctx, line, make(chan error, 2)) })
+	}
 }
 
 func (w *endpoint) expired(context.Context) {}

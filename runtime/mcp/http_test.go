@@ -93,6 +93,51 @@ func TestADialledServerAnswers(t *testing.T) {
 	}
 }
 
+func TestADialledServersQuestions(t *testing.T) {
+	url, server := sdkServer(t, false, nil)
+	server.AddTool(&sdk.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}},
+		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			roots, err := r.Session.ListRoots(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: roots.Roots[0].URI}}}, nil
+		})
+	conn := dialled(t, url, Options{})
+	up := agent(map[string]func(context.Context, json.RawMessage) (json.RawMessage, error){
+		"roots/list": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"roots":[{"uri":"file:///here"}]}`), nil
+		},
+	})
+	if result, err := conn.Call(t.Context(), "tools/call", args("ask", "{}"), up); err != nil || !strings.Contains(string(result), "file:///here") {
+		t.Fatalf("%s, %v", result, err)
+	}
+}
+
+func TestADialledServerHearsOfACancellation(t *testing.T) {
+	for _, asJSON := range []bool{true, false} {
+		cancelled := make(chan struct{})
+		url, server := sdkServer(t, asJSON, nil)
+		server.AddTool(&sdk.Tool{Name: "wait", InputSchema: map[string]any{"type": "object"}},
+			func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				<-ctx.Done()
+				close(cancelled)
+				return nil, ctx.Err()
+			})
+		conn := dialled(t, url, Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := callTool(ctx, conn, "wait", "{}"); err == nil {
+			t.Fatal("it answered")
+		}
+		cancel()
+		select {
+		case <-cancelled:
+		case <-time.After(5 * time.Second):
+			t.Fatal("the server was not told")
+		}
+	}
+}
+
 func TestADialledServersListChangesAreHeard(t *testing.T) {
 	heard := make(chan string, 16)
 	url, server := sdkServer(t, false, nil)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -99,7 +98,7 @@ func (w *pipes) receive(deliver func(Envelope)) *ProtocolError {
 	w.framer.Free()
 	w.conn.fail(cause)
 	// A child that is being stopped politely must not find its pipe full.
-	io.Copy(io.Discard, w.source.src)
+	_, _ = io.Copy(io.Discard, w.source.src)
 	beside.Wait()
 	return cause
 }
@@ -141,7 +140,9 @@ func (w *pipes) faulty(frame []byte, err error) *ProtocolError {
 			return nil
 		}
 	}
-	return err.(*ProtocolError)
+	var fault *ProtocolError
+	errors.As(err, &fault) // Parse returns nothing else
+	return fault
 }
 
 // ended turns the end of stdout into a cause, with the exit status if it comes
@@ -292,13 +293,13 @@ func (w *pipes) end(cause *ProtocolError) {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()
 	if cause.Code == Closed {
-		w.child.Stdin().Close()
+		_ = w.child.Stdin().Close()
 		if err := w.child.Stop(ctx, cause); err != nil {
-			w.conn.logger.Warn("cannot stop a server", "error", fmt.Sprint(err))
+			w.conn.logger.Warn("cannot stop a server", "error", err)
 		}
 	} else {
 		w.child.Kill()
-		w.child.Stdin().Close()
+		_ = w.child.Stdin().Close()
 	}
 	ended := w.child.Done()
 	if tree, ok := w.child.(interface{ Gone() <-chan struct{} }); ok {
@@ -310,7 +311,7 @@ func (w *pipes) end(cause *ProtocolError) {
 	}
 	// Whoever escaped with the other end of stdout must not keep the reader.
 	if closer, ok := w.source.src.(io.Closer); ok {
-		closer.Close()
+		_ = closer.Close()
 	}
 }
 

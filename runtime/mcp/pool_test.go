@@ -361,7 +361,7 @@ func TestAProbeListsAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(offer.Tools) != 134 || len(offer.Prompts) != 1 || len(offer.Templates) != 1 || offer.Instructions != "Call go." {
+	if len(offer.Tools) != 135 || len(offer.Prompts) != 1 || len(offer.Templates) != 1 || offer.Instructions != "Call go." {
 		t.Fatalf("%d tools, %d prompts, %d templates, %q", len(offer.Tools), len(offer.Prompts), len(offer.Templates), offer.Instructions)
 	}
 	if alive(g.children[0].PID()) || len(p.Running()) != 0 {
@@ -386,7 +386,7 @@ func TestAProbesGrantCallsNothing(t *testing.T) {
 
 // C38, C45: what a server lists is kept as it is, item by item.
 func TestOddDefinitionsHideNoOthers(t *testing.T) {
-	for mode, want := range map[string]int{"odd-tools": 17, "dup-tools": 16} {
+	for mode, want := range map[string]int{"odd-tools": 17, "dup-tools": 17} {
 		p, _ := newTestPool(t, mode, Config{})
 		s, err := p.Session(t.Context(), demo)
 		if err != nil {
