@@ -20,11 +20,12 @@ type Fact struct {
 
 // Codes of the facts.
 const (
-	FactFetched = "code-fetched-at-launch"
-	FactShim    = "version-manager-shim"
-	FactFolder  = "folder-argument"
-	FactURL     = "url-argument"
-	FactImport  = "import-argument"
+	FactFetched  = "code-fetched-at-launch"
+	FactShim     = "version-manager-shim"
+	FactFolder   = "folder-argument"
+	FactURL      = "url-argument"
+	FactImport   = "import-argument"
+	FactNoBundle = "no-bundle"
 )
 
 // fetchers are programs that download code when they start (C49). A value lists
