@@ -63,6 +63,7 @@ func (m *Manager) newChild(l approvals.Launch, b born, p *pipes, secrets []strin
 		done: make(chan struct{}), gone: make(chan struct{}), drained: make(chan struct{}),
 	}
 	c.stdout = &output{f: p.stdout}
+	m.keep(c)
 	m.tasks.Go(func() { c.drain(p.stderr) })
 	m.tasks.Go(func() { c.watch(b) })
 	if c.limits.MemoryBytes > 0 || c.limits.Processes > 0 {

@@ -41,7 +41,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func testShim() []string { return []string{self(), ShimArg} }
+func testShim() []string {
+	shim, err := Shim()
+	if err != nil {
+		panic(err)
+	}
+	return shim
+}
 
 var self = sync.OnceValue(func() string {
 	path, err := os.Executable()

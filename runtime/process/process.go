@@ -67,7 +67,11 @@ type Manager struct {
 	thread *thread
 	record *record
 	stop   chan struct{}
-	tasks  sync.WaitGroup
+	tasks  sync.WaitGroup // what runs for children
+	starts sync.WaitGroup // starts that were let through
+	// closing ends when Close begins, and with it every start that is under way.
+	closing context.Context
+	close   context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
@@ -100,6 +104,7 @@ func New(c Config) (*Manager, error) {
 		config: c, log: c.Logger, thread: newThread(), record: openRecord(c.StateDir, c.Now), stop: make(chan struct{}),
 		starting: map[plugins.ID]bool{}, children: map[*Child]bool{},
 	}
+	m.closing, m.close = context.WithCancel(context.Background())
 	m.tasks.Go(m.collectOrphans)
 	return m, nil
 }
@@ -110,11 +115,13 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	already := m.closed
 	m.closed = true
-	children := m.list()
 	m.mu.Unlock()
 	if already {
 		return nil
 	}
+	m.close()
+	m.starts.Wait()
+	children := m.Children()
 	var stops sync.WaitGroup
 	reports := make([]Report, len(children))
 	for i, child := range children {
@@ -135,10 +142,6 @@ func (m *Manager) Close(ctx context.Context) error {
 func (m *Manager) Children() []*Child {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.list()
-}
-
-func (m *Manager) list() []*Child {
 	children := make([]*Child, 0, len(m.children))
 	for child := range m.children {
 		children = append(children, child)
@@ -169,16 +172,21 @@ func (m *Manager) begin(id plugins.ID) error {
 		return coded.New("start-in-progress", fmt.Sprintf("%s is being started already", id))
 	}
 	m.starting[id] = true
+	m.starts.Add(1)
 	return nil
 }
 
-func (m *Manager) started(id plugins.ID, child *Child) {
+func (m *Manager) started(id plugins.ID) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	delete(m.starting, id)
-	if child != nil {
-		m.children[child] = true
-	}
+	m.mu.Unlock()
+	m.starts.Done()
+}
+
+func (m *Manager) keep(child *Child) {
+	m.mu.Lock()
+	m.children[child] = true
+	m.mu.Unlock()
 }
 
 func (m *Manager) forget(child *Child) {

@@ -48,13 +48,11 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 		return born{}, nil, &coded.Error{Code: "start-failed", Sentence: "cannot make the pipes for a child", Err: err}
 	}
 	defer theirs.Close()
-	command := append(append([]string(nil), m.config.Shim...), shimOrder{Budget: l.Options.Budget}.String(), l.Path)
-	if len(m.config.Shim) == 0 {
-		command = []string{l.Path}
-	}
-	attr := &os.ProcAttr{
-		Dir: l.Dir, Env: environ, Sys: processAttributes(),
-		Files: []*os.File{p.theirIn, p.theirOut, p.theirErr, theirs},
+	attr := &os.ProcAttr{Dir: l.Dir, Env: environ, Sys: processAttributes(), Files: []*os.File{p.theirIn, p.theirOut, p.theirErr}}
+	command := []string{l.Path}
+	if len(m.config.Shim) > 0 {
+		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: l.Options.Budget}.String(), l.Path)
+		attr.Files = append(attr.Files, theirs) // shimStatus
 	}
 	var process *os.Process
 	m.thread.do(func() { process, err = m.config.Spawn(command[0], append(command, l.Args...), attr) })

@@ -56,8 +56,10 @@ func (m *Manager) start(ctx context.Context, l approvals.Launch) (*Child, error)
 	if err := m.begin(l.ID); err != nil {
 		return nil, err
 	}
-	var child *Child
-	defer func() { m.started(l.ID, child) }()
+	defer m.started(l.ID)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.closing, cancel)()
 	environ, secrets, err := m.environ(ctx, l)
 	if err != nil {
 		return nil, err
@@ -70,17 +72,16 @@ func (m *Manager) start(ctx context.Context, l approvals.Launch) (*Child, error)
 		return nil, &coded.Error{Code: "start-failed", Sentence: "cannot make the pipes for a child", Err: err}
 	}
 	entry := m.record.intend(l)
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	born, err := m.spawn(ctx, l, environ, pipes, entry)
+	limited, end := context.WithTimeout(ctx, startLimit) // not the keyring, which may ask a person
+	defer end()
+	born, err := m.spawn(limited, l, environ, pipes, entry)
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.closeOurs()
 		m.record.forget(entry)
 		return nil, err
 	}
-	child = m.newChild(l, born, pipes, secrets, entry)
-	return child, nil
+	return m.newChild(l, born, pipes, secrets, entry), nil
 }
 
 // check refuses what could never be started as it is.

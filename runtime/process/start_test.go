@@ -283,3 +283,63 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 		t.Error("a child is left")
 	}
 }
+
+func TestClosingEndsAStartThatIsUnderWay(t *testing.T) {
+	enter := make(chan struct{})
+	m, err := New(Config{StateDir: t.TempDir(), Shim: testShim(), Spawn: func(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+		p, err := os.StartProcess(path, argv, attr)
+		close(enter)
+		return p, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var under sync.WaitGroup
+	l := childLaunch(t, "deaf")
+	under.Go(func() {
+		if c, err := m.start(context.Background(), l); err == nil {
+			<-c.Gone()
+			c.Stdout().Close()
+		}
+	})
+	<-enter
+	if err := m.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	under.Wait()
+}
+
+// Where the system forbids tracing, the image is compared while it runs.
+func TestImageIsComparedWithoutTracingToo(t *testing.T) {
+	m := newManager(t, func(c *Config) { c.Shim, c.Spawn = nil, os.StartProcess })
+	c := start(t, m, childLaunch(t, "polite"))
+	firstLine(t, c)
+	c.Stop(context.Background(), nil)
+	l := childLaunch(t, "polite")
+	l.Executable.SHA256 = strings.Repeat("0", 64)
+	_, err := m.start(context.Background(), l)
+	wantCode(t, err, "executable-changed")
+}
+
+func BenchmarkStart(b *testing.B) {
+	m, err := New(Config{StateDir: b.TempDir(), Shim: testShim()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close(context.Background())
+	l, err := makeLaunch(b.TempDir(), nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.Path, l.Args, l.Executable = "/bin/cat", nil, program("/bin/cat")
+	for b.Loop() {
+		c, err := m.start(context.Background(), l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		c.Stop(context.Background(), nil)
+		c.Stdout().Close()
+		b.StartTimer()
+	}
+}

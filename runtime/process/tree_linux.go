@@ -113,9 +113,7 @@ func (m *Manager) collectOrphans() {
 		case <-m.stop:
 			return
 		case <-ticker.C:
-			if len(m.Children()) > 0 || len(seen) > 0 {
-				seen = m.collect(seen)
-			}
+			seen = m.collect(seen)
 		}
 	}
 }
