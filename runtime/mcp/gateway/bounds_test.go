@@ -172,6 +172,52 @@ func TestASlowReaderHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// Agents give up when nothing at all comes for minutes: a long call says that it
+// is alive.
+func TestALongCallKeepsItsConnection(t *testing.T) {
+	r := newRig(t, Limits{KeepAlive: 10 * time.Millisecond})
+	release := make(chan struct{})
+	r.fake.tools["echo"] = func(context.Context, json.RawMessage, Upstream) (json.RawMessage, error) {
+		<-release
+		return json.RawMessage(`{}`), nil
+	}
+	body, with := modern("1", "tools/call", echoParams, "{}")
+	for _, try := range []struct {
+		body string
+		with headers
+	}{{request("1", "tools/call", echoParams), r.open("agent", "{}")}, {body, with}} {
+		stream := r.stream(context.Background(), "POST", try.body, try.with) // the head came
+		for comments := 0; comments < 3 && stream.lines.Scan(); {
+			if stream.lines.Text() == ": " {
+				comments++
+			}
+		}
+		release <- struct{}{}
+		if got := stream.next(); !strings.Contains(got, `"result":{`) {
+			t.Error(got)
+		}
+	}
+}
+
+// The deadline of one write must not fail a later answer on the same connection.
+func TestAnOldDeadlineDoesNotOutliveItsAnswer(t *testing.T) {
+	r := newRig(t, Limits{WriteTime: 50 * time.Millisecond})
+	r.fake.tools["echo"] = func(_ context.Context, _ json.RawMessage, up Upstream) (json.RawMessage, error) {
+		up.Notify("notifications/progress", json.RawMessage(`{}`))
+		return json.RawMessage(`{"x":"` + strings.Repeat("x", 100_000) + `"}`), nil
+	}
+	session := r.open("agent", "{}")
+	for _, params := range []string{echoParams, `{"name":"demo__main__echo","_meta":{"progressToken":1}}`} {
+		if got := r.send("POST", request("1", "tools/call", params), session); got.status != 200 {
+			t.Error(got.status)
+		}
+		time.Sleep(80 * time.Millisecond) // longer than the deadline that was set
+		if got := r.send("POST", request("1", "ping", "{}"), session); got.status != 200 {
+			t.Error(got.status)
+		}
+	}
+}
+
 func TestLineBreaksInsideOfMessagesAreSpaces(t *testing.T) {
 	r := newRig(t, Limits{})
 	r.fake.tools["echo"] = func(_ context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,13 @@ import (
 	"sallyport/runtime/plugins"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(echoServer) != "" {
+		serveEcho()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // tool is what a fake server does when a tool is called.
 type tool func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error)
@@ -176,6 +183,9 @@ func (r *rig) do(ctx context.Context, method, body string, with headers) (*http.
 		request.Header.Del(key)
 		if value != "" {
 			request.Header.Set(key, value)
+		}
+		if key == "Host" {
+			request.Host = value
 		}
 	}
 	return http.DefaultClient.Do(request)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"sallyport/runtime/mcp"
 )
@@ -26,6 +26,8 @@ func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serveHTTP) 
 func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	client, ok := g.client(r)
 	switch {
+	case !local(r):
+		plain(w, http.StatusForbidden, "The Host or Origin is not this machine's")
 	case !ok:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		plain(w, http.StatusUnauthorized, "An agent token is needed")
@@ -42,6 +44,20 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.serveDelete(w, r, client)
 	}
+}
+
+// local reports whether a request was meant for this machine and not sent by a
+// page from elsewhere. api checks more than this, and the port, in front of it.
+func local(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host != "localhost" && host != "127.0.0.1" && host != "::1" && host != "[::1]" {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	return origin == "" || origin == "http://"+r.Host
 }
 
 func notAllowed(w http.ResponseWriter, allow string) {
@@ -253,29 +269,13 @@ func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, client Client
 	defer s.read(-1)
 	if out.open() == nil {
 		s.take(out, stop)
-		out.keep(ctx, s.ctx)
+		select {
+		case <-ctx.Done():
+		case <-s.ctx.Done():
+		}
 		s.leave(out)
 	}
 	out.end()
-}
-
-// keep holds an event stream open until one of the contexts ends or the reader is
-// gone.
-func (r *reply) keep(request, other context.Context) {
-	tick := time.NewTicker(r.g.limits.KeepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-request.Done():
-			return
-		case <-other.Done():
-			return
-		case <-tick.C:
-			if r.comment() != nil {
-				return
-			}
-		}
-	}
 }
 
 func (s *session) read(change int) {

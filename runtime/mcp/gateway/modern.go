@@ -43,10 +43,6 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, client Clie
 	c.readMeta()
 	out := g.newReply(w, func() { c.cancel(errGone) })
 	c.out = out
-	if c.method == "subscriptions/listen" {
-		g.serveListen(c, out)
-		return
-	}
 	result, err := g.dispatch(c)
 	g.answerModern(c, out, result, err)
 }
@@ -75,19 +71,4 @@ func (g *Gateway) answerModern(c *call, out *reply, result json.RawMessage, err 
 		return
 	}
 	out.answer(http.StatusOK, resultOf(c.id, result))
-}
-
-// serveListen keeps the stream of subscriptions/listen open.
-func (g *Gateway) serveListen(c *call, out *reply) {
-	keeping, stop := context.WithCancel(c.ctx)
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		out.keep(keeping, g.ctx)
-		c.cancel(nil)
-	}()
-	result, err := g.listen(c)
-	stop()
-	<-kept
-	g.answerModern(c, out, result, err)
 }

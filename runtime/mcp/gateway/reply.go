@@ -19,6 +19,7 @@ type reply struct {
 	stream  bool // the event stream has begun
 	slow    func()
 	givenUp atomic.Bool
+	alive   *time.Timer
 }
 
 func (g *Gateway) newReply(w http.ResponseWriter, slow func()) *reply {
@@ -27,6 +28,9 @@ func (g *Gateway) newReply(w http.ResponseWriter, slow func()) *reply {
 		write: r.event, flush: r.control.Flush, overflow: r.overflow,
 		maxMessages: g.limits.Messages, maxBytes: g.limits.Bytes,
 	}
+	r.box.writing.Lock() // comment waits for it
+	r.alive = time.AfterFunc(g.limits.KeepAlive, r.comment)
+	r.box.writing.Unlock()
 	return r
 }
 
@@ -101,13 +105,16 @@ func (r *reply) open() error {
 	})
 }
 
-// comment keeps a quiet stream alive.
-func (r *reply) comment() error {
-	return r.box.with(func() error {
+// comment keeps a reply alive on which nothing happens. Some agents give up when
+// not even a head has come for minutes, so it begins the event stream.
+func (r *reply) comment() {
+	_ = r.box.with(func() error {
 		r.deadline()
+		r.begin()
 		if _, err := r.w.Write([]byte(": \n\n")); err != nil {
 			return err
 		}
+		r.alive.Reset(r.g.limits.KeepAlive)
 		return r.control.Flush()
 	})
 }
@@ -115,12 +122,16 @@ func (r *reply) comment() error {
 // answer ends the reply with a message. status counts only where no event stream
 // has begun.
 func (r *reply) answer(status int, parts [][]byte) {
+	r.alive.Stop()
 	err := r.box.finish(func() error {
 		if r.stream {
-			return r.eventOf(parts)
+			return r.last(r.eventOf(parts))
+		}
+		if sizeOf(parts) <= smallAnswer {
+			return writeJSON(r.w, status, parts)
 		}
 		r.deadline()
-		return writeJSON(r.w, status, parts)
+		return r.last(writeJSON(r.w, status, parts))
 	})
 	if err != nil {
 		r.g.log.Debug("cannot answer the agent", "error", err)
@@ -129,14 +140,38 @@ func (r *reply) answer(status int, parts [][]byte) {
 
 // end ends the reply without a message: the agent withdrew the request.
 func (r *reply) end() {
-	_ = r.box.finish(func() error { r.begin(); return nil })
+	r.alive.Stop()
+	_ = r.box.finish(func() error {
+		r.begin()
+		return r.last(nil)
+	})
 }
 
-func writeJSON(w http.ResponseWriter, status int, parts [][]byte) error {
-	size := 0
+// last sends what is buffered while the deadline stands, and then takes it away:
+// it would outlive this answer and fail a later one on the same connection.
+func (r *reply) last(err error) error {
+	if err == nil {
+		err = r.control.Flush()
+	}
+	if !r.givenUp.Load() {
+		_ = r.control.SetWriteDeadline(time.Time{})
+	}
+	return err
+}
+
+// smallAnswer is what fits into any connection's buffers, so that no deadline is
+// needed to write it.
+const smallAnswer = 2048
+
+func sizeOf(parts [][]byte) (size int) {
 	for _, part := range parts {
 		size += len(part)
 	}
+	return size
+}
+
+func writeJSON(w http.ResponseWriter, status int, parts [][]byte) error {
+	size := sizeOf(parts)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(size))

@@ -48,6 +48,8 @@ func (g *Gateway) dispatch(c *call) (json.RawMessage, error) {
 		switch c.method {
 		case "server/discover":
 			return g.discover(c)
+		case "subscriptions/listen":
+			return g.listen(c)
 		}
 		return nil, noMethod(c.method)
 	}

@@ -32,6 +32,9 @@ func TestHTTPStatusCodes(t *testing.T) {
 		contains           string
 	}{
 		{"no token", "POST", ping, headers{"X-Client": "nobody"}, 401, ""},
+		{"another Host", "POST", ping, headers{"Host": "evil.example"}, 403, ""},
+		{"another Origin", "POST", ping, headers{"Origin": "http://evil.example"}, 403, ""},
+		{"a null Origin", "POST", ping, headers{"Origin": "null"}, 403, ""},
 		{"a request in a session", "POST", ping, session, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`},
 		{"a notification", "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session, 202, ""},
 		{"an answer nobody waits for", "POST", `{"jsonrpc":"2.0","id":9,"result":{}}`, session, 202, ""},

@@ -118,13 +118,7 @@ func (st *stream) admit(c *call) error {
 
 func (st *stream) run(c *call) {
 	defer st.s.done(c)
-	var result []byte
-	var err error
-	if c.modern && c.method == "subscriptions/listen" {
-		result, err = st.g.listen(c)
-	} else {
-		result, err = st.g.dispatch(c)
-	}
+	result, err := st.g.dispatch(c)
 	st.s.release(c)
 	if context.Cause(c.ctx) == errWithdrawn { // which is not answered
 		return

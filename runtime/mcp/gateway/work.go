@@ -102,28 +102,34 @@ func (g *Gateway) begin(c *call, run func(context.Context, Upstream) (json.RawMe
 func (g *Gateway) await(c *call, w *work) (json.RawMessage, error) {
 	w.attach(c)
 	defer w.detach(c)
-	select {
-	case out := <-w.done:
-		w.stop(nil)
-		return out.result, out.err
-	case <-c.ctx.Done():
-		w.stop(context.Cause(c.ctx))
-		return nil, context.Cause(c.ctx)
-	case <-w.asked:
+	gather := time.NewTimer(0)
+	<-gather.C
+	defer gather.Stop()
+	for {
+		select {
+		case out := <-w.done:
+			w.stop(nil)
+			return out.result, out.err
+		case <-c.ctx.Done():
+			w.stop(context.Cause(c.ctx))
+			return nil, context.Cause(c.ctx)
+		case <-w.asked:
+			// A server that asks for several things asks for them at about the
+			// same time.
+			gather.Reset(g.limits.Gather)
+		case <-gather.C:
+			if w.asking() {
+				return g.park(w)
+			}
+		}
 	}
-	// A server that asks for several things asks for them at about the same time.
-	timer := time.NewTimer(g.limits.Gather)
-	defer timer.Stop()
-	select {
-	case out := <-w.done:
-		w.stop(nil)
-		return out.result, out.err
-	case <-c.ctx.Done():
-		w.stop(context.Cause(c.ctx))
-		return nil, context.Cause(c.ctx)
-	case <-timer.C:
-	}
-	return g.park(w)
+}
+
+// asking reports whether there still is a question: servers take some back.
+func (w *work) asking() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.questions) > 0
 }
 
 // park keeps the work for the agent's next request and returns the questions.
