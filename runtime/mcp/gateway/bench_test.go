@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,6 +208,62 @@ func BenchmarkStream(b *testing.B) {
 	conn.Close()
 	<-done
 }
+
+// BenchmarkHandler is the gateway's own part of a call over HTTP.
+func BenchmarkHandler(b *testing.B) {
+	f := newFake()
+	f.set("agent", Catalog{Connectors: []Exposed{offer(demo, "echo")}})
+	result := json.RawMessage(`{"content":[]}`)
+	f.tools["echo"] = func(context.Context, json.RawMessage, Upstream) (json.RawMessage, error) { return result, nil }
+	g := New(Config{Backend: quick{f, result}, Client: func(*http.Request) (ClientInfo, bool) { return ClientInfo{Name: "agent"}, true }})
+	defer g.Close()
+	s, err := g.open("agent")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.version = latestLegacy
+	body, with := modern("1", "tools/call", benchParams, "{}")
+	for _, row := range []struct {
+		name, body string
+		with       headers
+	}{{latestLegacy, request("1", "tools/call", benchParams), headers{sessionHeader: s.id}}, {modernVersion, body, with}} {
+		b.Run(row.name, func(b *testing.B) {
+			r, _ := http.NewRequest("POST", "http://127.0.0.1/mcp", nil)
+			r.Header = http.Header{"Content-Type": {jsonType}, "Accept": {jsonType + ", " + eventType}}
+			for key, value := range row.with {
+				r.Header.Set(key, value)
+			}
+			r.ContentLength = int64(len(row.body))
+			w := &nowhere{header: http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Body = io.NopCloser(strings.NewReader(row.body))
+				g.Handler().ServeHTTP(w, r)
+			}
+			if w.status != 200 {
+				b.Error(w.status)
+			}
+		})
+	}
+}
+
+type quick struct {
+	*fake
+	result json.RawMessage
+}
+
+func (q quick) Call(context.Context, string, plugins.ID, string, json.RawMessage, Upstream) (json.RawMessage, error) {
+	return q.result, nil
+}
+
+type nowhere struct {
+	header http.Header
+	status int
+}
+
+func (w *nowhere) Header() http.Header         { return w.header }
+func (w *nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (w *nowhere) WriteHeader(status int)      { w.status = status }
 
 func BenchmarkHTTP(b *testing.B) {
 	for _, generation := range []string{"2025-11-25", modernVersion} {

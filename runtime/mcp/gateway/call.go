@@ -110,7 +110,7 @@ func withToken(params, token []byte) []byte {
 
 // Request implements Upstream: a question on the request's own stream.
 func (c *call) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	if c.session == nil || !c.Supports(method) {
+	if c.modern || !c.Supports(method) {
 		return nil, unsupported(method)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -119,7 +119,7 @@ func (c *call) Request(ctx context.Context, method string, params json.RawMessag
 	return c.session.ask(ctx, c.out, c.gone, method, params)
 }
 
-// Supports implements Upstream.
+// Supports implements Upstream. One of the newer generation is asked by a work.
 func (c *call) Supports(method string) bool { return supports(c.caps, method) }
 
 // supports reports whether capabilities cover a method of the server's.

@@ -71,7 +71,7 @@ func plain(w http.ResponseWriter, status int, message string) {
 }
 
 func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request, client ClientInfo) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		plain(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return
 	}
@@ -96,6 +96,14 @@ func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request, client Clien
 		return
 	}
 	g.postLegacy(w, r, client, e)
+}
+
+func isJSON(contentType string) bool {
+	if contentType == jsonType {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == jsonType
 }
 
 // readBody reads a body of a known length into just that much.

@@ -156,6 +156,22 @@ func TestWhatIsNotThereIsNotThere(t *testing.T) {
 	}
 }
 
+func TestANameOfTwoToolsIsRefusedWithItsCode(t *testing.T) {
+	r := newRig(t, Limits{})
+	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(demo, "twice", "twice", "once")}})
+	session := r.open("agent", "{}")
+	if got := r.send("POST", request("1", "tools/list", "{}"), session).body; strings.Contains(got, "twice") || !strings.Contains(got, "once") {
+		t.Error(got)
+	}
+	got := r.send("POST", request("1", "tools/call", `{"name":"demo__main__twice"}`), session).body
+	if !strings.Contains(got, `"data":{"code":"name-clash"`) || len(r.fake.asked()) != 0 {
+		t.Error(got)
+	}
+	if problems := r.gateway.Problems(); len(problems) != 2 || problems[0].Client != "agent" || problems[0].Name != "twice" {
+		t.Error(problems)
+	}
+}
+
 func TestAnAmbiguousNameIsRefused(t *testing.T) {
 	r := newRig(t, Limits{})
 	session := r.open("agent", "{}")

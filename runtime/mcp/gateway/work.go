@@ -28,8 +28,9 @@ type work struct {
 	g      *Gateway
 	state  *clientState
 	owner  *session // the stream that brought it, nil over HTTP
-	print  [sha256.Size]byte
 	method string
+	params []byte            // of the first request
+	print  [sha256.Size]byte // of both, made when it is first parked
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	done   chan outcome  // one value
@@ -64,6 +65,9 @@ var (
 func (g *Gateway) converse(c *call, run func(context.Context, Upstream) (json.RawMessage, error)) (json.RawMessage, error) {
 	state := text(c.params, "requestState")
 	if !strings.HasPrefix(state, statePrefix) {
+		if !asksInput(c.method) || !c.answers() {
+			return run(c.ctx, c) // nothing can come in between
+		}
 		return g.await(c, g.begin(c, run))
 	}
 	w := g.resume(c, state)
@@ -75,11 +79,16 @@ func (g *Gateway) converse(c *call, run func(context.Context, Upstream) (json.Ra
 	return g.await(c, w)
 }
 
+// answers reports whether the agent can answer any question at all.
+func (c *call) answers() bool {
+	return c.Supports("elicitation/create") || c.Supports("sampling/createMessage") || c.Supports("roots/list")
+}
+
 // begin starts the work. Its context is its own: it ends with the gateway, with
 // the stream, when the waiting request goes away, or when nobody comes back.
 func (g *Gateway) begin(c *call, run func(context.Context, Upstream) (json.RawMessage, error)) *work {
 	w := &work{
-		g: g, state: c.client, owner: c.session, print: fingerprint(c.method, c.params), method: c.method,
+		g: g, state: c.client, owner: c.session, method: c.method, params: c.params,
 		caps: c.caps, done: make(chan outcome, 1), asked: make(chan struct{}, 1),
 	}
 	parent := g.ctx
@@ -136,6 +145,9 @@ func (w *work) asking() bool {
 func (g *Gateway) park(w *work) (json.RawMessage, error) {
 	state := statePrefix + rand.Text() + rand.Text()
 	w.mu.Lock()
+	if w.params != nil {
+		w.print, w.params = fingerprint(w.method, w.params), nil
+	}
 	select { // what was asked meanwhile is in the list as well
 	case <-w.asked:
 	default:
