@@ -98,6 +98,11 @@ func (h *Host) Call(ctx context.Context, via string, id plugins.ID, tool string,
 type caller struct{ client, actor, via string }
 
 func (h *Host) call(ctx context.Context, who caller, id plugins.ID, tool string, params json.RawMessage, up mcp.Upstream) (json.RawMessage, error) {
+	// A call that cannot be recorded is not made: the queue of records would wait
+	// for the disk, and the caller with it.
+	if err := h.Audit.Problem(); coded.Of(err) == audit.CodeUnwritable {
+		return nil, err
+	}
 	begun := time.Now()
 	var grant approvals.CallGrant
 	session, err := h.Pool.Session(ctx, id)

@@ -105,17 +105,9 @@ func (h *Host) Rescan(ctx context.Context) error {
 	return err
 }
 
-// Listing returns the plugins on disk as of the last scan, and scans if there
-// was none.
-func (h *Host) Listing(ctx context.Context) (*plugins.Listing, error) {
-	h.listing.mu.Lock()
-	last := h.listing.last
-	h.listing.mu.Unlock()
-	if last != nil {
-		return last, nil
-	}
-	return h.scan(ctx, 0)
-}
+// Listing returns the plugins on disk as they are now: unchanged ones are not
+// read again.
+func (h *Host) Listing(ctx context.Context) (*plugins.Listing, error) { return h.scan(ctx, fresh) }
 
 // scan returns a listing that is at most that old.
 func (h *Host) scan(ctx context.Context, maxAge time.Duration) (*plugins.Listing, error) {
