@@ -304,7 +304,7 @@ func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
 		}
 		out.Tools = append(out.Tools, pinned{name, states[at].pin, class, states[at].raw})
 	}
-	out.Prompts, out.Templates = pinAll(offer.Prompts, PinPrompt), pinAll(offer.Templates, PinTemplate)
+	out.Prompts, out.Templates = pinAll(offer.Prompts, "name", PinPrompt), pinAll(offer.Templates, "uriTemplate", PinTemplate)
 	if offer.Instructions != "" {
 		// Instructions that cannot be pinned are not shown to anybody, no more.
 		out.Instructions, _ = PinText(offer.Instructions)

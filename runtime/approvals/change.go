@@ -10,7 +10,7 @@ import (
 type Change struct {
 	Code  string `json:"code"`  // reason code of spec/approval.md 2.1
 	Field string `json:"field"` // "version", "args", "env.NAME"
-	Old   string `json:"old"`   // for people; "" where there was nothing
+	Old   string `json:"old"`   // for people, made visible; "" where there was nothing
 	New   string `json:"new"`
 }
 
@@ -45,6 +45,9 @@ func Changes(old, now Fields) []Change {
 	one("permissions-changed", "permissions.secrets", old.Permitted.Secrets, now.Permitted.Secrets, showList)
 	one("permissions-changed", "permissions.fs", old.Permitted.FS, now.Permitted.FS, showList)
 	one("options-changed", "options", old.Options, now.Options, showOptions)
+	for i, change := range out {
+		out[i] = Change{change.Code, Visible(change.Field), visibleText(change.Old), visibleText(change.New)}
+	}
 	return out
 }
 

@@ -510,7 +510,8 @@ func TestChoosingTools(t *testing.T) {
 	odd := offer
 	odd.Tools = append(slices.Clone(offer.Tools),
 		approvalstest.Tool("twin", "one"), approvalstest.Tool("twin", "two"),
-		[]byte(`{"name":"inexact","n":9007199254740993}`))
+		[]byte(`{"name":"inexact","n":9007199254740993}`),
+		[]byte(`{"name":"hidden","name":"delete_notes"}`))
 	r := approvalstest.New(t)
 	d := r.Offered(odd)
 	for _, row := range []struct {
@@ -520,7 +521,8 @@ func TestChoosingTools(t *testing.T) {
 		{"tools-not-chosen", nil},
 		{"tool-missing", []string{"read_notes", "other"}},
 		{"tool-duplicate", []string{"twin"}},
-		{"tool-missing", []string{"inexact"}}, // it has no name that can be trusted
+		{"tool-unpinnable", []string{"inexact"}},
+		{"tool-duplicate", []string{"delete_notes"}}, // some reader sees it twice
 	} {
 		_, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, Tools: row.tools}, operator)
 		wantCode(t, err, row.code)
@@ -534,7 +536,7 @@ func TestChoosingTools(t *testing.T) {
 	for _, s := range states {
 		codes[s.Name+"/"+s.State] = s.Code
 	}
-	if codes["read_notes/allowed"] != "" || codes["twin/blocked"] != "tool-duplicate" || codes["/blocked"] != "tool-unpinnable" {
+	if codes["read_notes/allowed"] != "" || codes["twin/blocked"] != "tool-duplicate" || codes["inexact/blocked"] != "tool-unpinnable" {
 		t.Fatalf("got %v", codes)
 	}
 }

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,35 +44,65 @@ type offered struct {
 	err  *coded.Error // why it is not offered to anybody
 }
 
-// offeredTools reads the definitions of an offer. A name that comes twice is
-// refused wherever it stands: neither of the two is the tool (C45).
-func offeredTools(raw []json.RawMessage) []offered { return offeredBy(raw, PinTool) }
+// offeredTools reads the definitions of an offer.
+func offeredTools(raw []json.RawMessage) []offered { return offeredBy(raw, "name", PinTool) }
 
-func offeredBy(raw []json.RawMessage, pinOf func(json.RawMessage) (string, Pin, error)) []offered {
+// offeredBy pins each definition. A name that comes twice is refused wherever it
+// stands, also where one of the two cannot be pinned: neither is the tool (C45).
+func offeredBy(raw []json.RawMessage, key string, pinOf func(json.RawMessage) (string, Pin, error)) []offered {
 	out := make([]offered, len(raw))
 	first := map[string]int{}
 	for i, definition := range raw {
 		name, pin, err := pinOf(definition)
 		out[i] = offered{name: name, pin: pin, raw: definition}
+		names := []string{name}
 		if err != nil {
 			out[i].err = refusalOf(err)
+			if names = looseNames(definition, key); len(names) > 0 {
+				out[i].name = names[0]
+			}
 		}
-		if before, twice := first[name]; twice && name != "" {
-			twin := &coded.Error{Code: "tool-duplicate", Sentence: fmt.Sprintf("the server lists %q twice", Visible(name)),
-				Next: "report it to the plugin's author; its other tools are not affected"}
-			out[i].err, out[before].err = twin, twin
-		} else {
-			first[name] = i
+		for _, name := range names {
+			before, twice := first[name]
+			if !twice {
+				first[name] = i
+			} else if before != i {
+				out[i].err, out[before].err = toolDuplicate(name), toolDuplicate(name)
+			}
 		}
 	}
 	return out
 }
 
+// looseNames returns every name that some reader could take for that of a
+// definition which has no single reading.
+func looseNames(raw []byte, key string) []string {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var names []string
+	for decoder.More() {
+		member, err := decoder.Token()
+		if err != nil {
+			return names
+		}
+		var value any
+		if decoder.Decode(&value) != nil {
+			return names
+		}
+		if name, ok := value.(string); ok && member == key && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // pinAll pins prompts or templates; what cannot be pinned, or comes twice, is left
 // out and so never exposed.
-func pinAll(raw []json.RawMessage, pinOf func(json.RawMessage) (string, Pin, error)) []pinned {
+func pinAll(raw []json.RawMessage, key string, pinOf func(json.RawMessage) (string, Pin, error)) []pinned {
 	out := []pinned{}
-	for _, o := range offeredBy(raw, pinOf) {
+	for _, o := range offeredBy(raw, key, pinOf) {
 		if o.err == nil {
 			out = append(out, pinned{Name: o.name, Pin: o.pin, Definition: validJSON(o.raw)})
 		}
@@ -94,8 +125,8 @@ func (g *Gate) Live(grant Grant, offer Offer) []ToolState {
 	live := &liveOffer{}
 	var states []ToolState
 	live.tools, states = compareTools(grant, approved, offeredTools(offer.Tools))
-	live.prompts = comparePinned(approved.Prompts, offeredBy(offer.Prompts, PinPrompt))
-	live.templates = comparePinned(approved.Templates, offeredBy(offer.Templates, PinTemplate))
+	live.prompts = comparePinned(approved.Prompts, offeredBy(offer.Prompts, "name", PinPrompt))
+	live.templates = comparePinned(approved.Templates, offeredBy(offer.Templates, "uriTemplate", PinTemplate))
 	if pin, err := PinText(offer.Instructions); offer.Instructions != "" && (err != nil || pin != approved.Instructions) {
 		live.instructions = &coded.Error{Code: "instructions-changed", Sentence: "its instructions changed since they were approved",
 			Next: "review them and choose its tools again"}
@@ -192,6 +223,11 @@ func toolChanged(name string) *coded.Error {
 func toolAdded(name string) *coded.Error {
 	return &coded.Error{Code: "tool-added", Sentence: fmt.Sprintf("%q was added since the tools were chosen", Visible(name)),
 		Next: "review the tool and choose the tools again"}
+}
+
+func toolDuplicate(name string) *coded.Error {
+	return &coded.Error{Code: "tool-duplicate", Sentence: fmt.Sprintf("the server lists %q twice", Visible(name)),
+		Next: "report it to the plugin's author; its other tools are not affected"}
 }
 
 func toolMissing(name string) *coded.Error {

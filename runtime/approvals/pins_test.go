@@ -111,3 +111,31 @@ func FuzzPinTool(f *testing.F) {
 		}
 	})
 }
+
+// FuzzDocuments: what stands in the store is anybody's text. Nothing of it may
+// stop the gate from opening.
+func FuzzDocuments(f *testing.F) {
+	for _, seed := range []string{`{"schema":1}`, `{"schema":null}`, `{"run":{}}`, `[]`, `{"schema":1e400}`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		isLegacy(raw)
+		schemaOf(raw)
+		decodeRecord(raw)
+		decodeDecision(raw)
+		looseNames(raw, "name")
+		descriptionOf(raw)
+	})
+}
+
+// FuzzVisible: what is shown has nothing in it that cannot be seen.
+func FuzzVisible(f *testing.F) {
+	f.Add("a\u202eb\n\xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, r := range Visible(text) {
+			if hidden(r) {
+				t.Fatalf("%q shows %U", text, r)
+			}
+		}
+	})
+}
