@@ -104,9 +104,10 @@ func validNonce(nonce string) bool {
 
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	send(w, status, struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}{code, message})
+		Code    string   `json:"code"`
+		Message string   `json:"message"`
+		Details struct{} `json:"details"` // as every error of the API has them
+	}{Code: code, Message: message})
 }
 
 func send(w http.ResponseWriter, status int, body any) {

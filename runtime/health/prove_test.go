@@ -155,6 +155,23 @@ func rawServer(t *testing.T, greeting string) int {
 	return loopback.Port(ln)
 }
 
+// While it stops, an instance answers what has begun and ends the connection.
+func TestInstanceThatStopsIsOursAndTakesNoMoreRequests(t *testing.T) {
+	var h http.Handler
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
+	port := server.Listener.Addr().(*net.TCPAddr).Port
+	h = Desktop(DesktopConfig{Version: "1.2.3", Instance: "abcdef", Port: port, Key: testKey, Tracker: ready()})
+	server.Config.SetKeepAlivesEnabled(false)
+	server.Start()
+	defer server.Close()
+	if reply, err := Prove(t.Context(), port, testKey); err != nil || reply.Instance != "abcdef" {
+		t.Errorf("asked for its health: %+v, %v", reply, err)
+	}
+	if _, _, err := Dial(t.Context(), port, testKey); coded.Of(err) != NotRunning {
+		t.Errorf("asked for a connection: %v, want %s", err, NotRunning)
+	}
+}
+
 func TestNothingOnThePortIsNotRunning(t *testing.T) {
 	if _, err := Prove(t.Context(), closedPort(t), testKey); coded.Of(err) != NotRunning {
 		t.Errorf("%v, want %s", err, NotRunning)
