@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -40,6 +41,8 @@ func BenchmarkFraming(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				b.ReportAllocs()
 				var bare, own time.Duration
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
 				for b.Loop() {
 					start := time.Now()
 					cutWithIndexByte(data)
@@ -49,7 +52,9 @@ func BenchmarkFraming(b *testing.B) {
 					}
 					bare, own = bare+middle.Sub(start), own+time.Since(middle)
 				}
+				runtime.ReadMemStats(&after)
 				b.ReportMetric(float64(own)/float64(bare), "x-IndexByte")
+				b.ReportMetric(float64((after.Mallocs-before.Mallocs)/uint64(b.N*want)), "allocs/frame")
 			})
 		}
 	}
