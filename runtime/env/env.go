@@ -64,8 +64,11 @@ type Declared struct {
 
 // Request is everything that a child's environment is made of.
 type Request struct {
-	Parent   Parent
-	Path     string // the user's own PATH (UserPath), as stored with the approval
+	Parent Parent
+	// Path is the user's own PATH (UserPath), as stored with the approval. Without
+	// one it is the parent's, less its empty and relative entries: Build reads no
+	// disk, so that world-writable ones are only dropped by UserPath.
+	Path     string
 	Declared []Declared
 	Inherit  []string
 	Secrets  []string // names that permissions.secrets lists

@@ -101,7 +101,7 @@ func New(c Config) (*Manager, error) {
 		c.Logger.Warn("cannot become subreaper", "error", err)
 	}
 	m := &Manager{
-		config: c, log: c.Logger, thread: newThread(), record: openRecord(c.StateDir, c.Now), stop: make(chan struct{}),
+		config: c, log: c.Logger, thread: newThread(), record: openRecord(c.StateDir, c.Now(), c.Logger), stop: make(chan struct{}),
 		starting: map[plugins.ID]bool{}, children: map[*Child]bool{},
 	}
 	m.closing, m.close = context.WithCancel(context.Background())

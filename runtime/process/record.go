@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,7 +39,7 @@ type entry struct {
 // should it be killed. It is replaced whole before and after every start.
 type record struct {
 	path   string
-	now    func() time.Time
+	log    *slog.Logger
 	mu     sync.Mutex
 	live   map[*entry]bool
 	left   []entry // of the host before, until Sweep
@@ -48,8 +49,8 @@ type record struct {
 
 // openRecord reads what the host before left. A record that cannot be read is
 // kept aside and never guessed from.
-func openRecord(folder string, now func() time.Time) *record {
-	r := &record{path: filepath.Join(folder, "children.json"), now: now, live: map[*entry]bool{}}
+func openRecord(folder string, now time.Time, log *slog.Logger) *record {
+	r := &record{path: filepath.Join(folder, "children.json"), log: log, live: map[*entry]bool{}}
 	text, err := os.ReadFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r
@@ -59,7 +60,7 @@ func openRecord(folder string, now func() time.Time) *record {
 	}
 	if err != nil {
 		r.broken = err
-		r.aside = fmt.Sprintf("children.json.unreadable-%d", now().UnixNano())
+		r.aside = fmt.Sprintf("children.json.unreadable-%d", now.UnixNano())
 		if err := os.Rename(r.path, filepath.Join(folder, r.aside)); err != nil {
 			r.aside = ""
 		}
@@ -89,7 +90,7 @@ func (r *record) intend(l approvals.Launch) *entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.live[e] = true
-	r.write()
+	r.note()
 	return e
 }
 
@@ -101,14 +102,14 @@ func (r *record) born(e *entry, b born) {
 	if p, ok := look(b.pid); ok {
 		e.Start = p.start
 	}
-	r.write()
+	r.note()
 }
 
 func (r *record) forget(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.live, e)
-	r.write()
+	r.note()
 }
 
 // swept hands over what the host before left, once.
@@ -125,8 +126,15 @@ func (r *record) clearLeft() error {
 	return r.write()
 }
 
-// write is best effort where it is called before a start: a full disk must not
-// keep a child from being ended, and Linux ends children without the record.
+// note writes as well as it can. A full disk must keep nobody from ending a
+// child; it keeps nobody from starting one either, because Linux and Windows end
+// the children of a dead host without the record.
+func (r *record) note() {
+	if err := r.write(); err != nil {
+		r.log.Warn("cannot write the record of children", "error", err)
+	}
+}
+
 func (r *record) write() error {
 	if r.broken != nil && r.aside == "" {
 		return r.broken // it is still there: never overwritten

@@ -22,5 +22,5 @@ func closeOnExec() error {
 	return nil
 }
 
-// traceMe is not used on macOS: a traced child is not let go without stopping.
+// traceMe is not used on macOS; compare says what that leaves open.
 func traceMe() bool { return false }
