@@ -16,6 +16,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/approvals/approvalstest"
+	"sallyport/runtime/permissions"
 	"sallyport/runtime/plugins"
 )
 
@@ -447,8 +448,8 @@ func TestAnsweringAtOnce(t *testing.T) {
 }
 
 func TestExpiryAndAnswerAtTheSameMoment(t *testing.T) {
+	r := approvalstest.New(t)
 	for range 20 {
-		r := approvalstest.New(t)
 		d := r.Ask()
 		var group sync.WaitGroup
 		group.Go(func() { r.Clock.Add(approvals.DefaultDecisionTTL) })
@@ -461,7 +462,6 @@ func TestExpiryAndAnswerAtTheSameMoment(t *testing.T) {
 		if want := map[bool]approvals.DecisionState{true: approvals.DecisionDenied, false: approvals.DecisionExpired}[answer == nil]; kept.State != want {
 			t.Fatalf("the answer said %v, the decision is %s", answer, kept.State)
 		}
-		r.Close()
 	}
 }
 
@@ -527,8 +527,15 @@ func TestChoosingTools(t *testing.T) {
 		_, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, Tools: row.tools}, operator)
 		wantCode(t, err, row.code)
 	}
-	if _, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, Tools: []string{"read_notes"}}, operator); err != nil {
+	_, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, Tools: []string{"read_notes"},
+		Classes: map[string]permissions.Class{"read_notes": "harmless"}}, operator)
+	wantCode(t, err, "class-invalid")
+	if _, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, Tools: []string{"read_notes"},
+		Classes: map[string]permissions.Class{"read_notes": permissions.Read}}, operator); err != nil {
 		t.Fatal(err)
+	}
+	if a, ok := r.Gate.Approved(r.ID); !ok || a.Tools[0].Class != "read" {
+		t.Fatalf("got %+v", a)
 	}
 	grant := r.Grant()
 	states := r.Gate.Live(grant, odd)

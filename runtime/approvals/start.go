@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/plugins"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Grant proves that a connector is approved as it is right now: it reads the

@@ -7,7 +7,6 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/audit"
-	"sallyport/runtime/plugins"
 )
 
 // Sweep closes the decisions that nobody answered in time and drops the
@@ -144,46 +143,4 @@ func (g *Gate) Keep() map[artifact.Digest]bool {
 		}
 	}
 	return keep
-}
-
-// Park records that a connector crashed too often, until Unpark.
-func (g *Gate) Park(ctx context.Context, id plugins.ID, why *coded.Error) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t := newTransaction()
-	record := g.auditOf(audit.Park, audit.OK, id, By{"", ViaSallyport})
-	record.Reason = why.Code
-	t.audit = append(t.audit, record)
-	if err := g.commit(ctx, t); err != nil {
-		return err
-	}
-	g.setTrouble(id, &trouble{Parked, why})
-	return nil
-}
-
-// Block records that a secret or the keyring is missing, until Unblock.
-func (g *Gate) Block(id plugins.ID, why *coded.Error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.setTrouble(id, &trouble{Blocked, why})
-}
-
-// Unpark ends Park and Block.
-func (g *Gate) Unpark(id plugins.ID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.trouble[id] != nil {
-		g.setTrouble(id, nil)
-	}
-}
-
-func (g *Gate) setTrouble(id plugins.ID, t *trouble) {
-	code := ""
-	if t == nil {
-		delete(g.trouble, id)
-	} else {
-		g.trouble[id] = t
-		code = t.why.Code
-	}
-	g.tell(Event{"connector", id, code})
 }
