@@ -2,15 +2,16 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/adrg/xdg"
+
+	"sallyport/internal/owneronly"
 )
 
-// Places are the folders that Sallyport keeps things in. Each is created 0700
-// when the host opens.
+// Places are the folders that Sallyport keeps things in. Each is made its owner's
+// alone when the host opens.
 type Places struct {
 	Data   string // database, plugins, snapshots, plugins' own data
 	State  string // port, discovery file, tokens, seal key, children, log
@@ -67,7 +68,7 @@ func (p Places) ConfigFile() string { return filepath.Join(p.Config, "config.jso
 
 func (p Places) create() error {
 	for _, dir := range []string{p.Data, p.State, p.Config, p.Plugins(), p.Keys()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := owneronly.Folder(dir); err != nil {
 			return fmt.Errorf("cannot create Sallyport's folders: %w", err)
 		}
 	}

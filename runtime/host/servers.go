@@ -9,6 +9,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
+	"sallyport/runtime/env"
 	"sallyport/runtime/health"
 	"sallyport/runtime/mcp"
 	"sallyport/runtime/mcp/gateway"
@@ -24,9 +25,23 @@ const idleAfter = 30 * time.Minute
 
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
-		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool,
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: headers,
 		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
 	}
+}
+
+// headers resolves what a connector that is dialled sends, at that moment: the
+// package's values are literal, the operator's may be references.
+func headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
+	resolved := map[string]string{}
+	for _, h := range l.Headers {
+		value, err := l.Env.Header(ctx, nil, env.Declared{Name: h.Name, Value: h.Value, References: h.FromOperator})
+		if err != nil {
+			return nil, err
+		}
+		resolved[h.Name] = value
+	}
+	return resolved, nil
 }
 
 // fromPool records what happens to servers and passes it on. It must not wait
@@ -34,6 +49,9 @@ func (h *Host) poolConfig() mcp.Config {
 func (h *Host) fromPool(e mcp.Event) {
 	switch e.Kind {
 	case mcp.Started:
+		if e.PID == 0 { // dialled: a process is on record before it starts
+			h.record(audit.Start, audit.OK, e)
+		}
 		h.Health.Clear(health.ServerParked, e.ID.String())
 		h.tellStarted(e.ID)
 		h.work.Go(func() { h.startLevel(e.ID) })
