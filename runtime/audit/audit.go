@@ -164,15 +164,16 @@ func (l *Log) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	return head.Seq, head.Hash, err
 }
 
-// Problem returns what an operator should know now, or nil: the sealed head does
-// not match or cannot be kept, or queued records cannot be written.
+// Problem returns what an operator should know now, or nil: queued records cannot
+// be written, or the sealed head does not match or cannot be kept.
 func (l *Log) Problem() error {
-	if err := l.head.currentProblem(); err != nil {
-		return err
-	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.problem
+	unwritten := l.problem
+	l.mu.Unlock()
+	if unwritten != nil {
+		return unwritten
+	}
+	return l.head.currentProblem()
 }
 
 func (l *Log) setProblem(err error) {

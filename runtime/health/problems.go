@@ -129,12 +129,12 @@ func Kinds() []Kind {
 		},
 		{
 			Code: AuditBroken, Title: "The audit does not verify", Severity: Warning,
-			Text: with("The audit was changed from outside; the first record that does not verify is {seq}."),
+			Text: always("The audit was changed from outside: its records no longer form one chain."),
 			Next: "Run sallyport audit verify.",
 		},
 		{
 			Code: AuditTruncated, Title: "The audit was cut", Severity: Warning,
-			Text: with("Records after {seq} are missing at the end of the audit."),
+			Text: always("Records are missing at the end of the audit: it was cut, or an older one put back."),
 			Next: "Run sallyport audit verify.",
 		},
 		{

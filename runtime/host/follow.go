@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/health"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/process"
@@ -81,10 +82,18 @@ func (h *Host) reportGate() {
 		}
 	}
 	h.Health.Set(health.SealKeyFile, "", nil)
-	if err := h.Audit.Problem(); err != nil {
-		h.Health.Set(health.AuditUnwritable, "", nil)
-	} else {
-		h.Health.Clear(health.AuditUnwritable, "")
+	h.reportAudit()
+}
+
+// reportAudit keeps health in step with the audit's own problems.
+func (h *Host) reportAudit() {
+	problem := health.Code(coded.Of(h.Audit.Problem()))
+	for _, code := range []health.Code{health.AuditUnwritable, health.AuditTruncated, health.AuditBroken} {
+		if code == problem {
+			h.Health.Set(code, "", nil)
+		} else {
+			h.Health.Clear(code, "")
+		}
 	}
 }
 
