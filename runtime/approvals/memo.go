@@ -1,13 +1,13 @@
 package approvals
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 
+	"sallyport/internal/filestamp"
 	"sallyport/runtime/env"
 )
 
@@ -24,8 +24,8 @@ type program struct {
 }
 
 type stamped struct {
-	path string
-	info fs.FileInfo
+	path  string
+	stamp filestamp.Stamp
 }
 
 // maxPrograms bounds the memory; a full memo starts over.
@@ -38,7 +38,7 @@ func (m *programMemo) put(s env.Search, x env.Executable) {
 		if err != nil {
 			return
 		}
-		p.files = append(p.files, stamped{path, info})
+		p.files = append(p.files, stamped{path, filestamp.Of(info)})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,8 +62,7 @@ func (m *programMemo) get(s env.Search) (env.Executable, bool) {
 	}
 	for _, file := range p.files {
 		now, err := os.Stat(file.path)
-		if err != nil || !os.SameFile(now, file.info) || now.Size() != file.info.Size() ||
-			now.Mode() != file.info.Mode() || !now.ModTime().Equal(file.info.ModTime()) {
+		if err != nil || filestamp.Of(now) != file.stamp {
 			return env.Executable{}, false
 		}
 	}

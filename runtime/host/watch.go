@@ -2,10 +2,14 @@ package host
 
 import (
 	"context"
-	"io/fs"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"sallyport/internal/filestamp"
+	"sallyport/runtime/approvals"
 	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
@@ -17,7 +21,7 @@ const lookEvery = time.Second
 // follow keeps the listing and what runs in step with the disk: a change that
 // matters is acted on within 2 s (spec/approval.md 5.3).
 func (h *Host) follow() {
-	f := &follower{host: h, trees: map[string]bool{}, programs: map[plugins.ID]fileStamp{}}
+	f := &follower{host: h, trees: map[string]bool{}, programs: map[plugins.ID]string{}}
 	f.config = stampOf(h.Places.ConfigFile())
 	f.watch()
 	defer f.cancel()
@@ -50,8 +54,8 @@ type follower struct {
 	watcher  *plugins.Watcher
 	cancel   context.CancelFunc
 	trees    map[string]bool
-	programs map[plugins.ID]fileStamp
-	config   fileStamp
+	programs map[plugins.ID]string
+	config   filestamp.Stamp
 }
 
 func (f *follower) watch() {
@@ -141,53 +145,57 @@ func (f *follower) reconfigure() {
 	}
 }
 
-// fileStamp tells whether a file may have changed: a hint to look, never proof.
-type fileStamp struct {
-	size    int64
-	mode    fs.FileMode
-	changed time.Time
-	real    string
-}
-
-func stampOf(path string) fileStamp {
+// stampOf tells whether a file may have changed: a hint to look, never proof.
+func stampOf(path string) filestamp.Stamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fileStamp{}
+		return filestamp.Of(nil)
 	}
-	stamp := fileStamp{size: info.Size(), mode: info.Mode(), changed: info.ModTime()}
-	if link, err := os.Readlink(path); err == nil {
-		stamp.real = link
-	}
-	return stamp
+	return filestamp.Of(info)
 }
 
-// programStamp is the sum of what a server was started from outside its bundle.
-func (f *follower) programStamp(id plugins.ID) fileStamp {
+// programStamp is how everything looks that a server was started from outside its
+// bundle, and every place where its command would be found instead.
+func (f *follower) programStamp(id plugins.ID) string {
 	session, ok := f.host.Pool.Live(id)
 	if !ok {
-		return fileStamp{}
+		return ""
 	}
 	launch, err := session.Grant().Launch()
-	if err != nil {
-		return fileStamp{}
+	if err != nil || launch.Env == nil {
+		return ""
 	}
-	return programsStamp(launch.Executable)
+	var all strings.Builder
+	for _, file := range append(programFiles(launch.Executable), earlier(launch)...) {
+		target, _ := os.Readlink(file) //nolint:errcheck // not a link
+		fmt.Fprintln(&all, file, target, stampOf(file))
+	}
+	return all.String()
 }
 
-func programsStamp(x env.Executable) fileStamp {
-	sum := stampOf(x.Found)
-	for _, part := range append([]env.Executable{{Found: x.Real}}, x.Interpreters...) {
-		if part.Found == "" {
-			continue
-		}
-		next := stampOf(part.Found)
-		sum.size += next.size
-		sum.real += next.real
-		if next.changed.After(sum.changed) {
-			sum.changed = next.changed
-		}
+func programFiles(x env.Executable) []string {
+	files := []string{x.Found, x.Real}
+	for _, inner := range x.Interpreters {
+		files = append(files, programFiles(inner)...)
 	}
-	return sum
+	return files
+}
+
+// earlier lists where the command's name would be found before it is found now.
+// For a command that is no bare name the places mean nothing and cost little.
+func earlier(l approvals.Launch) (files []string) {
+	path, err := l.Env.Path()
+	if err != nil {
+		return nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		candidate := filepath.Join(dir, filepath.Base(l.Executable.Found))
+		if candidate == l.Executable.Found {
+			break
+		}
+		files = append(files, candidate)
+	}
+	return files
 }
 
 // onStart delivers the connectors whose servers start.
