@@ -113,6 +113,37 @@ func TestIdleSessionsEnd(t *testing.T) {
 	}
 }
 
+func TestACallOfAnAgentThatLeftDoesNotKeepItsSession(t *testing.T) {
+	r := newRig(t, Limits{})
+	began, ended := make(chan struct{}), make(chan error, 1)
+	r.fake.tools["echo"] = func(ctx context.Context, _ json.RawMessage, _ Upstream) (json.RawMessage, error) {
+		close(began)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	session := r.open("agent", "{}")
+	ctx, leave := context.WithCancel(context.Background())
+	go func() {
+		if response, err := r.do(ctx, "POST", request("1", "tools/call", echoParams), session); err == nil {
+			response.Body.Close()
+		}
+	}()
+	<-began
+	later := time.Now().Add(2 * time.Hour)
+	r.gateway.sweep(later)
+	select {
+	case <-ended:
+		t.Fatal("a call that somebody waits for was ended")
+	default:
+	}
+	leave()
+	eventually(t, "the session ends with its call", func() bool {
+		r.gateway.sweep(later)
+		return len(ended) == 1
+	})
+}
+
 // unread is a connection that sends a request and reads nothing.
 func (r *rig) unread(body string, with headers) {
 	r.t.Helper()

@@ -42,6 +42,16 @@ var errGone = coded.New("client-gone", "The agent that made the call is no longe
 // errWithdrawn is the cause of a call's end when the agent cancelled it.
 var errWithdrawn = errors.New("cancelled by the agent")
 
+// abandoned reports whether nobody is there any more to read the answer.
+func (c *call) abandoned() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // readMeta takes what the gateway needs from a request's _meta.
 func (c *call) readMeta() {
 	meta, ok := lookup(c.params, "_meta")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"sallyport/internal/coded"
 )
@@ -298,6 +300,9 @@ func parameter(params []byte, name string) (field, string, error) {
 	return at, unquote(params[at.start:at.end]), nil
 }
 
+// levelTime bounds how long an agent waits for servers to take a logging level.
+const levelTime = 2 * time.Second
+
 func (g *Gateway) setLevel(c *call) (json.RawMessage, error) {
 	wanted := levelOf(text(c.params, "level"))
 	if wanted == 0 {
@@ -311,13 +316,20 @@ func (g *Gateway) setLevel(c *call) (json.RawMessage, error) {
 	// The servers are shared: they log for the most curious session, and the
 	// gateway leaves out what the others did not ask for.
 	params := json.RawMessage(`{"level":"` + levels[g.lowestLevel()] + `"}`)
+	ctx, cancel := context.WithTimeout(c.ctx, levelTime)
+	defer cancel()
+	var all sync.WaitGroup
 	for _, connector := range v.order {
-		if connector.has("logging") {
-			if _, err := g.backend.Request(c.ctx, c.client.name, connector.ID, "logging/setLevel", params, c); err != nil {
+		if !connector.has("logging") {
+			continue
+		}
+		all.Go(func() {
+			if _, err := g.backend.Request(ctx, c.client.name, connector.ID, "logging/setLevel", params, nil); err != nil {
 				g.log.Debug("cannot set the logging level", "connector", connector.ID.String(), "error", err)
 			}
-		}
+		})
 	}
+	all.Wait()
 	return json.RawMessage("{}"), nil
 }
 

