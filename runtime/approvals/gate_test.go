@@ -774,3 +774,33 @@ func TestALinkIntoTheSourceFolderDoesNotRunTheSource(t *testing.T) {
 		t.Fatalf("it would run %s", launch.Path)
 	}
 }
+
+func TestWorkingDirectories(t *testing.T) {
+	for _, row := range []struct{ declared, want, code string }{
+		{"", "ROOT", ""},
+		{"./server", "ROOT/server", ""},
+		{"${PLUGIN_ROOT}/server", "ROOT/server", ""},
+		{"${PLUGIN_DATA}", "DATA", ""},
+		{"../elsewhere", "", "cwd-outside"},
+		{"${PLUGIN_ROOT}/../elsewhere", "", "cwd-outside"},
+		{"${PLUGIN_DATA}/../elsewhere", "", "cwd-outside"},
+	} {
+		r := approvalstest.New(t)
+		r.Edit(func(c *plugins.Connector) { c.Launch.Cwd = row.declared })
+		d, err := r.Gate.Answer(t.Context(), r.Ask().ID, approvals.Answer{Allow: true}, operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grant, err := r.Gate.ProbeGrant(t.Context(), d.ID)
+		wantCode(t, err, row.code)
+		if err == nil {
+			launch, _ := grant.Launch()
+			root := filepath.Dir(launch.Args[0])
+			want := strings.NewReplacer("ROOT", root, "DATA", r.PluginData("demo")).Replace(row.want)
+			if launch.Dir != filepath.FromSlash(want) {
+				t.Errorf("%q: got %s, want %s", row.declared, launch.Dir, want)
+			}
+		}
+		r.Close()
+	}
+}

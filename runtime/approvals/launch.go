@@ -2,8 +2,8 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
+	"strings"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
@@ -103,11 +103,28 @@ func dirOf(c plugins.Connector, root, data string, expand func(string) (string, 
 	case dir == "":
 		return base, nil
 	case filepath.IsAbs(dir):
+		if leaves(root, dir) || leaves(data, dir) {
+			return "", errCwdOutside()
+		}
 		return dir, nil
 	case c.Root != "" && !filepath.IsLocal(filepath.FromSlash(dir)):
-		return "", coded.New("cwd-outside", fmt.Sprintf("the working directory %q leads out of the plugin's folder", Visible(dir)))
+		return "", errCwdOutside()
 	}
 	return filepath.Join(base, filepath.FromSlash(dir)), nil
+}
+
+// leaves reports whether path begins in folder by its words and ends outside.
+func leaves(folder, path string) bool {
+	if folder == "" || !strings.HasPrefix(path, folder) || filepath.Clean(path) == filepath.Clean(folder) {
+		return false
+	}
+	_, inside := below(folder, path)
+	return !inside
+}
+
+func errCwdOutside() error {
+	return &coded.Error{Code: "cwd-outside", Sentence: "the working directory leads out of the plugin's folder",
+		Next: "correct the plugin's files, or remove the plugin"}
 }
 
 // moved returns x with every path in the bundle's source folder replaced by the
