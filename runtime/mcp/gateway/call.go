@@ -164,27 +164,3 @@ func notification(method string, params []byte) []byte {
 	}
 	return append(out, '}')
 }
-
-// level is a logging severity (RFC 5424), 0 where nothing is wanted.
-type level int32
-
-var levels = [...]string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-func levelOf(name string) level {
-	for i, one := range levels {
-		if one == name {
-			return level(i)
-		}
-	}
-	return 0
-}
-
-// admits reports whether a log message is at the level or above. One of an
-// unknown severity is.
-func (l level) admits(params []byte) bool {
-	if l == 0 {
-		return false
-	}
-	at := levelOf(text(params, "level"))
-	return at == 0 || at >= l
-}

@@ -447,3 +447,34 @@ func TestListChangesReachThoseWhoseListsTheyAre(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestAStandingStreamGetsWhatCameBeforeAndCanBeTakenOver(t *testing.T) {
+	r := newRig(t, Limits{ChangeTime: time.Millisecond})
+	session := r.open("agent", "{}")
+	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"error","data":0}`)})
+	eventually(t, "kept for later", func() bool {
+		s := r.gateway.find("agent", session[sessionHeader])
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.backlog) == 1
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	first := r.stream(ctx, "GET", "", session)
+	if got := first.next(); !strings.Contains(got, `"data":0`) {
+		t.Error(got)
+	}
+	// The connection of the first may be dead without anyone knowing.
+	takeover := headers{"Last-Event-ID": "7"}
+	for key, value := range session {
+		takeover[key] = value
+	}
+	second := r.stream(ctx, "GET", "", takeover)
+	if got := first.next(); got != "" {
+		t.Error(got)
+	}
+	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"error","data":1}`)})
+	if got := second.next(); !strings.Contains(got, `"data":1`) {
+		t.Error(got)
+	}
+}
