@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -24,7 +25,7 @@ var auditRoutes = []Route{{
 }, {
 	Method: http.MethodGet, Path: "/v1/audit/export", Access: Operator,
 	Summary: "The records as JSON lines or CSV (?format=jsonl|csv), with the filters of the list.",
-	Query:   append([]string{"format"}, auditFilters...), Stream: (*Server).exportAudit,
+	Query:   append([]string{"format"}, auditFilters...), Media: []string{"application/jsonl", "text/csv"}, Stream: (*Server).exportAudit,
 }}
 
 func (s *Server) listAudit(_ Caller, r *http.Request) (any, error) {
@@ -35,6 +36,7 @@ func (s *Server) listAudit(_ Caller, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.settleAudit(r.Context())
 	page, err := s.host.Audit.Query(r.Context(), filter)
 	if err != nil {
 		return nil, err
@@ -64,11 +66,20 @@ func (s *Server) exportAudit(_ Caller, w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
+	s.settleAudit(r.Context())
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")
 	if err := s.host.Audit.Export(r.Context(), w, format, filter); err != nil {
 		s.log.Warn("audit export ended early", "error", err)
 		panic(http.ErrAbortHandler) // half an export must not look like a whole one
+	}
+}
+
+// settleAudit writes what is queued, so that whoever reads the audit after a call
+// was answered finds the call. What cannot be written is a health item already.
+func (s *Server) settleAudit(ctx context.Context) {
+	if err := s.host.Audit.Flush(ctx); err != nil {
+		s.log.Warn("the audit is read without its newest records", "error", err)
 	}
 }
 

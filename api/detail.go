@@ -42,6 +42,7 @@ func (s *Server) detail(ctx context.Context, status approvals.Status, declared p
 }
 
 func (s *Server) did(ctx context.Context, id plugins.ID) (Did, error) {
+	s.settleAudit(ctx)
 	page, err := s.host.Audit.Query(ctx, audit.Filter{Plugin: id.Plugin, Limit: recentRecords})
 	if err != nil {
 		return Did{}, err

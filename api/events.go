@@ -27,7 +27,7 @@ var eventRoutes = []Route{{
 	Method: http.MethodGet, Path: "/v1/events", Access: Watcher,
 	Summary: "What changed since a number: a long poll, or server-sent events where the client accepts them.",
 	Query:   []string{"after", "wait"}, Answer: EventPage{},
-	Stream: (*Server).events,
+	Media: []string{"text/event-stream"}, Stream: (*Server).events,
 }}
 
 func (s *Server) events(_ Caller, w http.ResponseWriter, r *http.Request) {

@@ -20,17 +20,19 @@ const StreamProtocol = "sallyport-mcp-stream"
 var mcpRoutes = []Route{
 	{
 		Method: http.MethodPost, Path: "/mcp", Access: Agent,
-		Summary: "MCP for agents: streamable HTTP, one message in.", Stream: (*Server).mcp,
+		Summary: "MCP for agents: streamable HTTP, one message in.",
+		Media:   []string{"application/json", "text/event-stream"}, Also: []int{http.StatusAccepted}, Stream: (*Server).mcp,
 	}, {
 		Method: http.MethodGet, Path: "/mcp", Access: Agent,
-		Summary: "MCP for agents: the stream of what servers say by themselves.", Stream: (*Server).mcp,
+		Summary: "MCP for agents: the stream of what servers say by themselves.",
+		Media:   []string{"text/event-stream"}, Stream: (*Server).mcp,
 	}, {
 		Method: http.MethodDelete, Path: "/mcp", Access: Agent,
 		Summary: "MCP for agents: ends a session.", Stream: (*Server).mcp,
 	}, {
 		Method: http.MethodGet, Path: "/mcp/stream", Access: Agent,
 		Summary: "MCP for agents that only start commands: the connection becomes the agent's stdio.",
-		Stream:  (*Server).mcpStream,
+		Upgrade: StreamProtocol, Stream: (*Server).mcpStream,
 	},
 }
 

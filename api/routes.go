@@ -13,6 +13,11 @@ type Route struct {
 	Query []string
 	// Body and Answer are zero values of the types that go in and come out.
 	Body, Answer any
+	// Media names the content types of a Stream besides JSON, Upgrade what its
+	// connection becomes, and Also further statuses with an answer.
+	Media   []string
+	Upgrade string
+	Also    []int
 	// Serve answers with JSON; Stream answers by itself. One of the two is set.
 	Serve  func(s *Server, c Caller, r *http.Request) (any, error)
 	Stream func(s *Server, c Caller, w http.ResponseWriter, r *http.Request)

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"sallyport/internal/coded"
@@ -106,14 +107,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, route Route, cal
 // take, or with nothing being there.
 func elsewhere(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := mux.Handler(other); pattern != "/" {
-				w.Header().Add("Allow", method)
+				allowed = append(allowed, method)
 			}
 		}
-		if w.Header().Get("Allow") != "" {
+		if len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
 			writeError(w, coded.New("method-not-allowed", "this address does not take that method"))
 			return
 		}

@@ -18,9 +18,9 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 		incoming.Body = http.NoBody
 	}
 	go func() {
-		d.handler.ServeHTTP(answer, incoming)
+		err := serve(d.handler, answer, incoming)
 		answer.start(http.StatusOK)
-		into.Close() //nolint:errcheck // an io.Pipe's Close never fails
+		into.CloseWithError(err) //nolint:errcheck // an io.Pipe's Close never fails
 	}()
 	select {
 	case <-answer.started:
@@ -30,6 +30,22 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: answer.status, Header: answer.sent, Body: body, Request: r,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1}, nil
+}
+
+// serve calls the handler. One that aborts cuts its answer short, as it does on a
+// wire; any other panic is a fault and stays one.
+func serve(handler http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		switch reason := recover(); reason {
+		case nil:
+		case http.ErrAbortHandler: //nolint:errorlint // net/http compares it like this too
+			err = io.ErrUnexpectedEOF
+		default:
+			panic(reason)
+		}
+	}()
+	handler.ServeHTTP(w, r)
+	return nil
 }
 
 type pipeWriter struct {
