@@ -48,10 +48,14 @@ func (f *fort) mkdir(path string) {
 }
 
 // children are the processes that have a PLUGIN_DATA in this home.
-func (f *fort) children() (pids []int) {
+func (f *fort) children() (pids []int) { return f.childrenOf("") }
+
+// childrenOf are those of one plugin.
+func (f *fort) childrenOf(plugin string) (pids []int) {
+	marker := "PLUGIN_DATA=" + f.data("plugin-data", plugin)
 	for _, p := range f.processes() {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-		if err == nil && bytes.Contains(environ, []byte("PLUGIN_DATA="+f.dir)) {
+		if err == nil && bytes.Contains(environ, []byte(marker)) {
 			pids = append(pids, p.pid)
 		}
 	}
