@@ -13,7 +13,7 @@ import (
 // agent that cannot be given the question to come back with.
 const maxRounds = 16
 
-var errRounds = coded.New("too-many-rounds", "The server asked for input too often during one call")
+var errRounds = coded.New("too-many-rounds", "the server asked for input too often during one call")
 
 // bridge serves an agent of the older generation in front of a server of the
 // newer one: the request gets what such a server needs in _meta, and a result

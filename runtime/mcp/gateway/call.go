@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"sallyport/internal/coded"
@@ -37,10 +36,16 @@ type call struct {
 }
 
 // errGone is why a question cannot be put: nobody is there to read it.
-var errGone = coded.New("client-gone", "The agent that made the call is no longer connected")
+var errGone = &coded.Error{Code: "client-gone", Sentence: "the agent that made the call is no longer connected", Err: context.Canceled}
 
 // errWithdrawn is the cause of a call's end when the agent cancelled it.
-var errWithdrawn = errors.New("cancelled by the agent")
+var errWithdrawn = ended("the agent cancelled the request")
+
+// ended is the cause of a context that was cancelled, for whoever records why. It
+// is context.Canceled as well.
+func ended(sentence string) error {
+	return &coded.Error{Code: "cancelled", Sentence: sentence, Err: context.Canceled}
+}
 
 // abandoned reports whether nobody is there any more to read the answer.
 func (c *call) abandoned() bool {

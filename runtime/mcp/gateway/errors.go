@@ -77,9 +77,9 @@ func (g *Gateway) errorObject(method string, err error) json.RawMessage {
 	case errors.As(err, &reason):
 		return refuseCoded(codeRefused, reason).Raw
 	case errors.Is(err, context.DeadlineExceeded):
-		return refuseCoded(codeRefused, coded.New("call-timeout", "The server did not answer in time")).Raw
+		return refuseCoded(codeRefused, coded.New("call-timeout", "the server did not answer in time")).Raw
 	case errors.Is(err, context.Canceled):
-		return refuseCoded(codeRefused, coded.New("cancelled", "The request was cancelled")).Raw
+		return refuseCoded(codeRefused, coded.New("cancelled", "the request was cancelled")).Raw
 	}
 	g.log.Warn("request failed", "method", method, "error", err)
 	return refuse(codeInternal, "Internal error: the request failed inside Sallyport; see its log", nil).Raw

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"sallyport/internal/coded"
@@ -33,13 +32,13 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, client Clie
 	if c.client.inFlight.Add(1) > int64(g.limits.InFlight) {
 		c.client.inFlight.Add(-1)
 		refuseHTTP(w, http.StatusTooManyRequests, e.ID,
-			refuseCoded(codeRefused, coded.New("too-many-requests", "Too many requests are in flight")).Raw)
+			refuseCoded(codeRefused, coded.New("too-many-requests", "too many requests are in flight")).Raw)
 		return
 	}
 	defer c.client.inFlight.Add(-1)
 	c.ctx, c.cancel = context.WithCancelCause(r.Context())
 	defer c.cancel(nil)
-	defer context.AfterFunc(g.ctx, func() { c.cancel(errors.New("the gateway is closing")) })()
+	defer context.AfterFunc(g.ctx, func() { c.cancel(errClosing) })()
 	c.readMeta()
 	out := g.newReply(w, func() { c.cancel(errGone) })
 	c.out = out

@@ -142,8 +142,8 @@ func (g *Gateway) route(c *call, v *view, uri string) (*Exposed, error) {
 	}
 	return nil, &coded.Error{
 		Code:     "resource-ambiguous",
-		Sentence: fmt.Sprintf("The resource is offered by more than one connector: %s", strings.Join(names, " and ")),
-		Next:     "Give this client only one of them",
+		Sentence: fmt.Sprintf("the resource is offered by more than one connector: %s", strings.Join(names, " and ")),
+		Next:     "give this client only one of them",
 	}
 }
 

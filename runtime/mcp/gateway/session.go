@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +38,7 @@ type session struct {
 // maxBacklog bounds the messages kept for an agent that does not listen yet.
 const maxBacklog = 64
 
-var errSessionLimit = coded.New("session-limit", "This client has too many sessions, all of them in use")
+var errSessionLimit = coded.New("session-limit", "this client has too many sessions, all of them in use")
 
 func (g *Gateway) newSession(parent context.Context, client string) *session {
 	s := &session{
@@ -110,9 +109,9 @@ func (g *Gateway) end(s *session, reason string) {
 	}
 	g.mu.Unlock()
 	for _, w := range dropped {
-		w.stop(errors.New(reason))
+		w.stop(ended(reason))
 	}
-	s.cancel(errors.New(reason))
+	s.cancel(ended(reason))
 	s.mu.Lock()
 	watches := s.watches
 	s.watches, s.backlog, s.apart = map[string]plugins.ID{}, nil, nil
@@ -162,7 +161,7 @@ func (s *session) begin(c *call) error {
 		return refuse(codeInvalidRequest, "A request with this id is in flight already", nil)
 	}
 	if len(s.calls) >= s.g.limits.InFlight {
-		return refuseCoded(codeRefused, coded.New("too-many-requests", "Too many requests are in flight"))
+		return refuseCoded(codeRefused, coded.New("too-many-requests", "too many requests are in flight"))
 	}
 	s.calls[string(c.id)] = c
 	return nil

@@ -36,7 +36,7 @@ func (g *Gateway) serveStream(ctx context.Context, client ClientInfo, rw io.Read
 	g.mu.Unlock()
 	if closing {
 		st.s.cancel(nil)
-		return errors.New("the gateway is closing")
+		return errClosing
 	}
 	st.s.take(st, nil)
 	// The end of the session, for whatever reason, ends the reading.
@@ -159,7 +159,9 @@ func (st *stream) writeAll(line []byte) error {
 	return err
 }
 
+var errSlow = ended("the agent does not read what it is sent")
+
 func (st *stream) overflow() {
 	st.g.log.Warn("stream closed", "reason", "the agent does not read what it is sent")
-	st.s.cancel(errors.New("the agent does not read what it is sent"))
+	st.s.cancel(errSlow)
 }

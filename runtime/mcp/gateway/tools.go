@@ -55,7 +55,7 @@ func (g *Gateway) getPrompt(c *call) (json.RawMessage, error) {
 // name exists for somebody else or for nobody.
 func (v *view) missing(noun, name string) error {
 	if sentence, ok := v.clashes[noun+" "+name]; ok {
-		return &coded.Error{Code: "name-clash", Sentence: sentence, Next: "Rename one of them, or give this client only one of the connectors"}
+		return &coded.Error{Code: "name-clash", Sentence: sentence, Next: "rename one of them, or give this client only one of the connectors"}
 	}
 	return badParams("Unknown %s: %s", noun, name)
 }

@@ -98,7 +98,7 @@ func (v *view) add(to []listed, connector *Exposed, original string, definition 
 	if !ok || original == "" {
 		v.problems = append(v.problems, Problem{
 			Connector: connector.ID, Name: original, Code: "bad-definition",
-			Sentence: fmt.Sprintf("The definition of %q of %s is not an object with one name", original, connector.ID),
+			Sentence: fmt.Sprintf("the definition of %q of %s is not an object with one name", original, connector.ID),
 		})
 		return to
 	}
@@ -134,7 +134,7 @@ func (v *view) clash(same []listed, noun string) {
 	for i, one := range same {
 		owners[i] = fmt.Sprintf("%q of %s", one.original, one.connector.ID)
 	}
-	sentence := fmt.Sprintf("The %s name %q stands for more than one %s: %s", noun, same[0].exposed, noun, strings.Join(owners, " and "))
+	sentence := fmt.Sprintf("the %s name %q stands for more than one %s: %s", noun, same[0].exposed, noun, strings.Join(owners, " and "))
 	v.clashes[noun+" "+same[0].exposed] = sentence
 	for _, one := range same {
 		v.problems = append(v.problems, Problem{

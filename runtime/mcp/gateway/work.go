@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,9 +45,9 @@ type outcome struct {
 }
 
 var (
-	errStale   = coded.New("request-state-unknown", "The requestState is unknown, was used already, has expired or belongs to another request")
-	errClosing = coded.New("closing", "Sallyport is closing")
-	errFull    = coded.New("too-many-requests", "Too many requests of this client wait for input")
+	errStale   = coded.New("request-state-unknown", "the requestState is unknown, was used already, has expired or belongs to another request")
+	errClosing = ended("Sallyport is closing")
+	errFull    = coded.New("too-many-requests", "too many requests of this client wait for input")
 )
 
 // converse serves a request that may need the agent's input.
@@ -180,7 +179,7 @@ func (g *Gateway) unpark(state string, client *clientState) *work {
 
 func (g *Gateway) expire(state string) {
 	if w := g.unpark(state, nil); w != nil {
-		w.stop(coded.New("input-timeout", "The agent did not bring the input in time"))
+		w.stop(coded.New("input-timeout", "the agent did not bring the input in time"))
 	}
 }
 
@@ -279,7 +278,7 @@ func (w *work) Request(ctx context.Context, method string, params json.RawMessag
 	w.questions = slices.DeleteFunc(w.questions, func(one *question) bool { return one == q })
 	w.mu.Unlock()
 	if err == nil {
-		err = errors.New("the request is over")
+		err = ended("the request is over")
 	}
 	return nil, err
 }
