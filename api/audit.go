@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sallyport/internal/coded"
@@ -87,6 +89,12 @@ func auditFilter(r *http.Request) (audit.Filter, error) {
 	filter := audit.Filter{
 		Plugin: r.FormValue("plugin"), Action: r.FormValue("action"), Result: r.FormValue("result"),
 		Reason: r.FormValue("reason"), Client: r.FormValue("client"), Cursor: r.FormValue("cursor"),
+	}
+	if filter.Action != "" && !slices.Contains(audit.Actions(), filter.Action) {
+		return filter, coded.New("bad-request", "action is one of "+strings.Join(audit.Actions(), ", "))
+	}
+	if results := []string{audit.OK, audit.Refused, audit.Failed}; filter.Result != "" && !slices.Contains(results, filter.Result) {
+		return filter, coded.New("bad-request", "result is one of "+strings.Join(results, ", "))
 	}
 	for name, into := range map[string]*time.Time{"since": &filter.Since, "until": &filter.Until} {
 		if text := r.FormValue(name); text != "" {

@@ -72,7 +72,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, after uint
 		events, complete := s.host.Events.Wait(ctx, after)
 		cancel()
 		if !complete {
-			after = s.host.Events.Last()
+			after, events = s.host.Events.Last(), nil                   // whoever reads everything anew needs no old ones
 			fmt.Fprintf(w, "id: %d\nevent: reset\ndata: {}\n\n", after) //nolint:errcheck // Flush tells
 		}
 		for _, event := range events {
@@ -80,7 +80,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, after uint
 			data, _ := json.Marshal(event)                          //nolint:errcheck,errchkjson // plain fields
 			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", event.Seq, data) //nolint:errcheck // Flush tells
 		}
-		if len(events) == 0 && complete {
+		if complete && len(events) == 0 {
 			fmt.Fprint(w, ": still here\n\n") //nolint:errcheck // Flush tells
 		}
 		if control.Flush() != nil {

@@ -236,8 +236,7 @@ func (s Scope) check() error {
 	connectors := map[string]bool{}
 	for _, entry := range s.Only {
 		id, _, _ := strings.Cut(entry, ":")
-		plugin, server, ok := strings.Cut(id, "/")
-		if !ok || plugin == "" || server == "" || Visible(entry) != entry {
+		if _, err := plugins.ParseID(id); err != nil || Visible(entry) != entry {
 			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(entry)))
 		}
 		connectors[id] = true
@@ -251,7 +250,12 @@ func (s Scope) check() error {
 	return nil
 }
 
+// checkClientName refuses, with what cannot be seen, what has a meaning in the
+// address that removes the client: it could be added and never removed.
 func checkClientName(name string) error {
+	if name == "." || name == ".." || strings.ContainsAny(name, `/\`) {
+		return coded.New("client-name-invalid", "a client's name has no slash and is not . or ..")
+	}
 	if name == "" || len(name) > maxClientName || !utf8.ValidString(name) || Visible(name) != name || strings.TrimSpace(name) != name {
 		return coded.New("client-name-invalid", fmt.Sprintf("a client's name has 1 to %d bytes and only characters that can be seen", maxClientName))
 	}
