@@ -23,6 +23,7 @@
 //	ignores-eof     lives on after stdin has ended, and after SIGTERM
 //	odd-tools       nine good tools and the odd ones of case C38, one of them null
 //	dup-tools       lists "search" twice with different schemas
+//	changing-prompts  the tool "change" changes the prompt too
 //	endless-pages   every page of tools/list names a next one
 //	stderr-start    2 MiB of stderr without a line feed before the handshake
 //	old             speaks protocol version 2024-11-05

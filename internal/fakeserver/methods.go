@@ -21,7 +21,7 @@ func (s *server) serve(m message) {
 	case "tools/call":
 		s.call(m)
 	case "prompts/list":
-		s.answer(m.ID, object{"prompts": []any{object{"name": "greet", "description": "says hello"}}})
+		s.answer(m.ID, object{"prompts": []any{object{"name": "greet", "description": s.greeting()}}})
 	case "prompts/get":
 		s.answer(m.ID, object{"messages": []any{object{"role": "user", "content": object{"type": "text", "text": "hello"}}}})
 	case "resources/list":
@@ -35,6 +35,16 @@ func (s *server) serve(m message) {
 	default:
 		s.fail(m.ID, -32601, "method not found", nil)
 	}
+}
+
+// greeting is what the prompt says of itself.
+func (s *server) greeting() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.is("changing-prompts") && s.changes > 0 {
+		return fmt.Sprintf("says hello to everybody, version %d", s.changes)
+	}
+	return "says hello"
 }
 
 func (s *server) initialize(m message) {

@@ -32,6 +32,7 @@ type guard interface {
 	grant(ctx context.Context, id plugins.ID) (permit, error)
 	live(p permit, offer approvals.Offer) []approvals.ToolState
 	mayCall(ctx context.Context, p permit, tool, client string) error
+	mayRefer(p permit, about referent) error
 	start(ctx context.Context, p permit) (Child, error)
 }
 
@@ -60,6 +61,19 @@ func (g gateGuard) mayCall(ctx context.Context, p permit, tool, client string) e
 		return err
 	}
 	return granted.Err()
+}
+
+// mayRefer asks whether a prompt or template is as it was pinned. A URI that is no
+// template names a resource: those come and go while a server runs.
+func (g gateGuard) mayRefer(p permit, about referent) error {
+	granted := p.(approvals.Grant)
+	if about.prompt {
+		return granted.Prompt(about.name)
+	}
+	if err := granted.Template(about.name); coded.Of(err) != "tool-missing" {
+		return err
+	}
+	return nil
 }
 
 func (g gateGuard) start(ctx context.Context, p permit) (Child, error) {

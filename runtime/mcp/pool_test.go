@@ -89,6 +89,20 @@ func (g *gatehouse) mayCall(_ context.Context, _ permit, tool, _ string) error {
 	return nil
 }
 
+func (g *gatehouse) mayRefer(_ permit, about referent) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	first, now := g.offers[0], g.offers[len(g.offers)-1]
+	was, is := first.Templates, now.Templates
+	if about.prompt {
+		was, is = first.Prompts, now.Prompts
+	}
+	if fmt.Sprintf("%s", was) != fmt.Sprintf("%s", is) {
+		return coded.New("tool-changed", "the definition changed")
+	}
+	return nil
+}
+
 func (g *gatehouse) start(context.Context, permit) (Child, error) {
 	child := launch(g.t, g.mode.Load().(string), g.flags...)
 	g.mu.Lock()
@@ -474,9 +488,67 @@ func TestACallNeedsTheGrantOfItsOwnServer(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	for _, method := range []string{"resources/list", "resources/read", "prompts/get", "completion/complete", "logging/setLevel"} {
-		if _, err := s.Request(t.Context(), method, json.RawMessage("{}"), nil); err != nil {
+	for method, params := range map[string]string{
+		"resources/list": `{}`, "resources/read": `{}`, "logging/setLevel": `{}`, "prompts/get": `{"name":"greet"}`,
+		"completion/complete": `{"ref":{"type":"ref/prompt","name":"greet"}}`,
+	} {
+		if _, err := s.Request(t.Context(), method, json.RawMessage(params), nil); err != nil {
 			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
+
+func TestAChangedPromptIsNotServed(t *testing.T) {
+	p, g := newTestPool(t, "polite+changing-prompts", Config{})
+	s, err := p.Session(t.Context(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := map[string]string{
+		"prompts/get":         `{"name":"greet"}`,
+		"completion/complete": `{"ref":{"type":"ref/prompt","name":"greet"}}`,
+	}
+	for method, params := range requests {
+		if _, err := s.Request(t.Context(), method, json.RawMessage(params), nil); err != nil {
+			t.Fatalf("%s before the change: %v", method, err)
+		}
+	}
+	if _, err := use(t.Context(), p, "change", "{}"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 5*time.Second, "the new list to be compared", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.offers) > 1
+	})
+	for method, params := range requests {
+		if _, err := s.Request(t.Context(), method, json.RawMessage(params), nil); coded.Of(err) != "tool-changed" {
+			t.Errorf("%s after the change: %v", method, err)
+		}
+	}
+	if _, err := s.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"fake://one"}`), nil); err != nil {
+		t.Error("what did not change is served:", err)
+	}
+}
+
+func TestARequestHasOneReading(t *testing.T) {
+	p, _ := newTestPool(t, "polite", Config{})
+	s, err := p.Session(t.Context(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, all := range map[string][]string{
+		"prompts/get": {`{}`, `[]`, ``, `{"name":1}`, `{"name":"greet","name":"other"}`, `{"name":"greet","Name":"other"}`,
+			`{"name":"greet","n\u0061me":"other"}`},
+		"completion/complete": {`{}`, `{"ref":1}`, `{"ref":{"type":"ref/prompt"}}`,
+			`{"ref":{"type":"ref/prompt","name":"greet"},"ref":{"type":"ref/prompt","name":"other"}}`,
+			`{"ref":{"type":"ref/prompt","type":"ref/resource","name":"greet","uri":"x"}}`},
+	} {
+		for _, params := range all {
+			var refusal *RPCError
+			if _, err := s.Request(t.Context(), method, json.RawMessage(params), nil); !errors.As(err, &refusal) || refusal.Code != codeInvalidParams {
+				t.Errorf("%s %s: %v", method, params, err)
+			}
 		}
 	}
 }

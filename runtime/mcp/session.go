@@ -90,14 +90,21 @@ func requestable(method string) bool {
 }
 
 // Request sends what is no tool call: resources/*, prompts/*, completion/complete,
-// logging/setLevel. It needs the session's grant to stand; which prompt or resource
-// a client may see is asked before.
+// logging/setLevel. It needs the session's grant to stand, and a prompt or template
+// that it is about to be live as it was pinned; which of them a client may see is
+// asked before.
 func (s *Session) Request(ctx context.Context, method string, params json.RawMessage, up Upstream) (json.RawMessage, error) {
 	switch {
 	case !requestable(method):
 		return nil, noGrant("this method does not go to a server without a grant of its own")
 	case s.permit.Probe():
 		return nil, noGrant("a first try lists what a server offers and nothing else")
+	}
+	if err := s.permit.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.pinned(ctx, method, params); err != nil {
+		return nil, err
 	}
 	return s.request(ctx, method, params, up)
 }
@@ -204,18 +211,8 @@ func (s *Session) current(ctx context.Context) error {
 // setName puts the granted tool's name into the params of tools/call, so that what
 // is called is what was granted, whatever the caller wrote.
 func setName(params []byte, tool string) ([]byte, error) {
-	var scan scanner
-	scan.reset(params)
-	from, to, odd := 0, 0, false
-	sound := scan.members(func(name []byte, start, end int) bool {
-		exact, variant := spelled(name, "name")
-		odd = odd || variant || exact && to > 0
-		if exact {
-			from, to = start, end
-		}
-		return true
-	})
-	if !sound || !scan.end() || odd || to == 0 {
+	from, to, ok := only(params, "name")
+	if !ok {
 		return nil, invalidParams("the parameters of tools/call are not an object with one name")
 	}
 	quoted := appendQuoted(nil, tool)
