@@ -179,7 +179,9 @@ func (h *Host) passLevel(ctx context.Context, id plugins.ID, params json.RawMess
 	if !ok {
 		return json.RawMessage("{}"), nil
 	}
-	return session.Request(ctx, "logging/setLevel", params, nobody{})
+	// Nobody's: it must not stand beside an agent's call as one that a server's
+	// question may belong to.
+	return session.Request(ctx, "logging/setLevel", params, nil)
 }
 
 // levels remembers the log level that agents asked of each connector.
