@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -80,4 +81,19 @@ func (h *home) nothingRuns() {
 		h.t.Errorf("left running: %s", p)
 		syscall.Kill(p.pid, syscall.SIGKILL) //nolint:errcheck // it may be gone
 	}
+}
+
+// procFile reads one file of a process; a process that is gone has an empty one.
+func procFile(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name)) //nolint:errcheck // gone
+	return string(text)
+}
+
+func number(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
