@@ -163,7 +163,7 @@ func (a *audience) tellList(kind EventKind) {
 // generation has no place for one.
 func (g *Gateway) tellLog(e Event) {
 	for client, audience := range g.audiences() {
-		if v := client.view.Load(); !v.shows(e.Connector) {
+		if !g.showsNow(client, e.Connector) {
 			continue
 		}
 		for _, s := range audience.sessions {
@@ -174,9 +174,19 @@ func (g *Gateway) tellLog(e Event) {
 	}
 }
 
+// showsNow reports whether a client may hear of a connector at this moment: its
+// scope may have become narrower since it subscribed.
+func (g *Gateway) showsNow(client *clientState, id plugins.ID) bool {
+	v, err := g.look(g.ctx, client)
+	return err == nil && v.shows(id)
+}
+
 func (g *Gateway) tellUpdated(e Event) {
 	uri := text(e.Params, "uri")
-	for _, audience := range g.audiences() {
+	for client, audience := range g.audiences() {
+		if !g.showsNow(client, e.Connector) {
+			continue
+		}
 		for _, s := range audience.sessions {
 			s.mu.Lock()
 			id, watching := s.watches[uri]

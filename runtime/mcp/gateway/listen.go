@@ -89,7 +89,7 @@ func (g *Gateway) listen(c *call) (json.RawMessage, error) {
 
 // watchFor subscribes to one resource for a listener, which is not registered yet.
 func (g *Gateway) watchFor(c *call, v *view, l *listener, uri string) bool {
-	if _, twice := l.watches[uri]; twice || uri == "" {
+	if _, twice := l.watches[uri]; twice || uri == "" || !mayWatch(l.watches, uri) {
 		return false
 	}
 	to, err := g.route(c, v, uri)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"sallyport/internal/coded"
 	"sallyport/runtime/mcp"
 )
 
@@ -32,7 +31,7 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, client Clie
 	if c.client.inFlight.Add(1) > int64(g.limits.InFlight) {
 		c.client.inFlight.Add(-1)
 		refuseHTTP(w, http.StatusTooManyRequests, e.ID,
-			refuseCoded(codeRefused, coded.New("too-many-requests", "too many requests are in flight")).Raw)
+			refuseCoded(codeRefused, errInFlight).Raw)
 		return
 	}
 	defer c.client.inFlight.Add(-1)

@@ -220,16 +220,36 @@ type watch struct {
 	uri string
 }
 
+// One session, or one listener, watches no more than this: the gateway keeps every
+// URI, and what an agent makes it keep is bounded.
+const (
+	maxWatches    = 1024
+	maxWatchedURI = 8 << 10 // bytes
+)
+
+var errWatches = coded.New("too-many-subscriptions", "too many resources are subscribed to, or their addresses are too long")
+
+func mayWatch(watches map[string]plugins.ID, uri string) bool {
+	_, had := watches[uri]
+	return had || len(watches) < maxWatches && len(uri) <= maxWatchedURI
+}
+
 func (g *Gateway) subscribeResource(c *call) (json.RawMessage, error) {
 	to, err := g.routeParameter(c)
 	if err != nil {
 		return nil, err
 	}
+	uri := text(c.params, "uri")
+	c.session.mu.Lock()
+	room := mayWatch(c.session.watches, uri)
+	c.session.mu.Unlock()
+	if !room {
+		return nil, errWatches
+	}
 	result, err := g.backend.Request(c.ctx, c.client.name, to.ID, c.method, c.params, c)
 	if err != nil {
 		return nil, err
 	}
-	uri := text(c.params, "uri")
 	c.session.mu.Lock()
 	_, had := c.session.watches[uri]
 	c.session.watches[uri] = to.ID

@@ -127,6 +127,50 @@ func TestSubscriptionsAreCountedAtTheServer(t *testing.T) {
 	eventually(t, "the server is told with the last one", func() bool { return count("resources/unsubscribe") == 1 })
 }
 
+func TestAClientHearsNothingOfWhatItMayNoLongerSee(t *testing.T) {
+	r := newRig(t, Limits{})
+	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(demo), offer(second)}})
+	r.fake.requests["demo/main resources/list"] = listing(`{"uri":"a://","name":"x"}`)
+	r.fake.requests[second.String()+" resources/list"] = listing(`{"uri":"b://","name":"x"}`)
+	session := r.open("agent", "{}")
+	for _, uri := range []string{"a://", "b://"} {
+		r.send("POST", request("1", "resources/subscribe", `{"uri":"`+uri+`"}`), session)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	stream := r.stream(ctx, "GET", "", session)
+	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(second)}})
+	for _, kind := range []EventKind{LogMessage, ResourceUpdated} {
+		r.fake.event(Event{Kind: kind, Connector: demo, Params: json.RawMessage(`{"uri":"a://","level":"error"}`)})
+	}
+	r.fake.event(Event{Kind: ResourceUpdated, Connector: second, Params: json.RawMessage(`{"uri":"b://"}`)})
+	if got := stream.next(); !strings.Contains(got, "b://") {
+		t.Error(got)
+	}
+}
+
+func TestSubscriptionsAreBounded(t *testing.T) {
+	r := newRig(t, Limits{})
+	session := r.open("agent", "{}")
+	subscribe := func(uri string) string {
+		return r.send("POST", request("1", "resources/subscribe", `{"uri":"`+uri+`"}`), session).body
+	}
+	if got := subscribe("a://" + strings.Repeat("x", maxWatchedURI)); !strings.Contains(got, "too-many-subscriptions") {
+		t.Error("an address that is too long:", got)
+	}
+	for i := range maxWatches {
+		if got := subscribe(fmt.Sprintf("a://%d", i)); !strings.Contains(got, `"result":`) {
+			t.Fatal(i, got)
+		}
+	}
+	if got := subscribe("a://0"); !strings.Contains(got, `"result":`) {
+		t.Error("one that is there already:", got)
+	}
+	if got := subscribe("a://more"); !strings.Contains(got, "too-many-subscriptions") {
+		t.Error("one too many:", got)
+	}
+}
+
 func TestPromptsAndCompletionPassByteForByte(t *testing.T) {
 	r := newRig(t, Limits{})
 	e := offer(demo)

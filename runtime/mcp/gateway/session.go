@@ -30,6 +30,7 @@ type session struct {
 	lastAsk  int64
 	apart    sink     // where what belongs to no request goes; nil without a reader
 	backlog  [][]byte // for apart, while nobody reads
+	kept     int      // bytes of backlog
 	watches  map[string]plugins.ID
 	readers  int    // open event streams
 	replaced func() // ends the stream behind apart
@@ -37,6 +38,8 @@ type session struct {
 
 // maxBacklog bounds the messages kept for an agent that does not listen yet.
 const maxBacklog = 64
+
+var errInFlight = coded.New("too-many-requests", "too many requests are in flight")
 
 var errSessionLimit = coded.New("session-limit", "this client has too many sessions, all of them in use")
 
@@ -161,7 +164,7 @@ func (s *session) begin(c *call) error {
 		return refuse(codeInvalidRequest, "A request with this id is in flight already", nil)
 	}
 	if len(s.calls) >= s.g.limits.InFlight {
-		return refuseCoded(codeRefused, coded.New("too-many-requests", "too many requests are in flight"))
+		return errInFlight
 	}
 	s.calls[string(c.id)] = c
 	return nil
@@ -200,8 +203,8 @@ func (s *session) tell(message []byte) {
 	s.mu.Lock()
 	apart := s.apart
 	if apart == nil {
-		if s.ctx.Err() == nil && len(s.backlog) < maxBacklog {
-			s.backlog = append(s.backlog, message)
+		if s.ctx.Err() == nil && len(s.backlog) < maxBacklog && s.kept+len(message) <= s.g.limits.Bytes {
+			s.backlog, s.kept = append(s.backlog, message), s.kept+len(message)
 		}
 		s.mu.Unlock()
 		return
@@ -215,7 +218,7 @@ func (s *session) tell(message []byte) {
 func (s *session) take(out sink, stop func()) {
 	s.mu.Lock()
 	kept, before := s.backlog, s.replaced
-	s.apart, s.backlog, s.replaced = out, nil, stop
+	s.apart, s.backlog, s.kept, s.replaced = out, nil, 0, stop
 	s.mu.Unlock()
 	if before != nil {
 		before()

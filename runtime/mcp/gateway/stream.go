@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"sallyport/runtime/mcp"
 )
@@ -17,6 +18,9 @@ type stream struct {
 	rw  io.ReadWriteCloser
 	box outbox
 	all sync.WaitGroup // requests in flight
+	// unanswered counts requests whose answer has not been written. An agent that
+	// asks and does not read is not read either, once it is far enough behind.
+	unanswered atomic.Int64
 }
 
 func (st *stream) post(message []byte) bool { return st.box.post(message) }
@@ -97,14 +101,20 @@ func (st *stream) take(frame []byte) {
 		return
 	}
 	st.all.Add(1)
+	st.unanswered.Add(1)
 	go func() {
 		defer st.all.Done()
+		defer st.unanswered.Add(-1)
 		st.run(c)
 	}()
 }
 
-// admit tells the generation of a request and registers it.
+// admit tells the generation of a request and registers it. Its refusal is written
+// by the reader, which waits with it for an agent that does not read.
 func (st *stream) admit(c *call) error {
+	if st.unanswered.Load() >= 2*int64(st.g.limits.InFlight) {
+		return errInFlight
+	}
 	if _, stated := modernMeta(c.params); stated || c.method == "server/discover" || c.method == "subscriptions/listen" {
 		c.modern = true
 		if err := c.readModern(""); err != nil {

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -224,4 +227,30 @@ func TestASlowStreamIsGivenUp(t *testing.T) {
 	if err := <-l.done; err == nil || !strings.Contains(err.Error(), "does not read") {
 		t.Error(err)
 	}
+}
+
+func TestAnAgentThatAsksAndDoesNotReadIsNotRead(t *testing.T) {
+	const limit, enough = 4, 100
+	l, _, g := newLine(t, Limits{InFlight: limit})
+	l.initialize("{}")
+	served := func() bool { // all that was taken, but for writing the answers
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for s := range g.streams {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.calls) == 0
+		}
+		return false
+	}
+	_ = l.conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
+	for i := range enough {
+		_, err := l.conn.Write([]byte(request(strconv.Itoa(i+1), "tools/list", "{}") + "\n"))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			l.next() // and once it reads, it is served
+			return
+		}
+		eventually(t, "the request to be served", served)
+	}
+	t.Errorf("%d requests were taken, and no answer was read", enough)
 }
