@@ -21,7 +21,7 @@ import (
 // then only what the program prints.
 func TestReadmeAsANewUserReadsIt(t *testing.T) {
 	h := newHome(t)
-	checkout := filepath.Join(h.dir, "sallyport")
+	checkout := filepath.Join(h.dir, "my sallyport")
 	copyRepository(t, checkout)
 	h.with(goFolders(t)...)
 	run := startMake(t, h, checkout)

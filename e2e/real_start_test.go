@@ -3,11 +3,15 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // An agent that only starts commands needs nobody to have started anything.
@@ -66,6 +70,26 @@ func TestManyMCPCommandsEndUpWithOneSidecar(t *testing.T) {
 	waitFor(t, "one sidecar is left", 15*time.Second, func() bool { return len(h.sidecars()) == 1 })
 	if got := h.plugins(); len(got) != 1 {
 		t.Errorf("servers: %v", got)
+	}
+}
+
+// Agents start commands with a small environment, so a home of its own is an
+// argument there; the sidecar that is started gets it too.
+func TestMCPCommandKeepsToTheHomeItIsGiven(t *testing.T) {
+	h := newHome(t)
+	t.Cleanup(h.endSidecars)
+	own := filepath.Join(h.dir, "another home")
+	h.addFake("fake", "polite")
+	h.ok("approve", "fake", "--yes", "--tools", "echo", "--home", own)
+	a := connectSDK(t, &sdk.CommandTransport{Command: h.command("mcp", "--client", "claude", "--home", own)}, "")
+	a.call(t, "fake__main__echo", nil)
+	if _, err := os.Stat(filepath.Join(own, "state", "desktop.json")); err != nil {
+		t.Error(err)
+	}
+	for _, elsewhere := range []string{h.data(), h.state(), filepath.Join(h.dir, ".config", "sallyport")} {
+		if _, err := os.Stat(elsewhere); err == nil {
+			t.Errorf("it used %s too", elsewhere)
+		}
 	}
 }
 
