@@ -143,7 +143,7 @@ func BenchmarkRecheckAgainstLstat(b *testing.B) {
 	if !cacheable(dir) {
 		b.Log("this file system is never trusted: every re-check is a full digest")
 	}
-	cache, err := OpenCache(CacheConfig{Dir: b.TempDir()})
+	cache, err := OpenCache(CacheConfig{KeepSmall: true, Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type CacheConfig struct {
 	// Dir holds one file a tree, owner-only. It is made if it is missing.
 	Dir     string
 	Options Options
+	// KeepSmall also caches trees that are as quickly digested as looked up.
+	KeepSmall bool
 	// Log hears of cache files that were ignored or not written; may be nil.
 	Log *slog.Logger
 }
@@ -52,6 +54,14 @@ func OpenCache(config CacheConfig) (*Cache, error) {
 	return &Cache{config: config}, nil
 }
 
+// A tree up to this size is digested in full every time: that is as quick as
+// looking it up, and the first look at a folder of a thousand small plugins does
+// not wait a thousand times for the disk to be in step.
+const (
+	smallFiles = 200
+	smallBytes = 1 << 20
+)
+
 // Tree returns what Of would, from an lstat of every entry where that is enough.
 func (c *Cache) Tree(ctx context.Context, dir string) (*Tree, error) {
 	root, err := resolveRoot(dir)
@@ -59,6 +69,12 @@ func (c *Cache) Tree(ctx context.Context, dir string) (*Tree, error) {
 		return Of(ctx, dir, c.config.Options)
 	}
 	file := c.file(root)
+	if _, err := os.Lstat(file); os.IsNotExist(err) && !c.config.KeepSmall {
+		tree, err := Of(ctx, dir, c.config.Options)
+		if err != nil || tree.Files+tree.Links+tree.Dirs <= smallFiles && tree.Bytes <= smallBytes {
+			return tree, err
+		}
+	}
 	reuse := &reuse{dirs: map[string]*cachedDir{}}
 	if err := reuse.load(file, root); err != nil && !os.IsNotExist(err) {
 		c.config.Log.Debug("digest cache ignored", "err", err)

@@ -27,7 +27,7 @@ func newCached(t *testing.T) *cached {
 		}
 	}}
 	var err error
-	if c.cache, err = OpenCache(CacheConfig{Dir: filepath.Join(t.TempDir(), "cache"), Options: opts}); err != nil {
+	if c.cache, err = OpenCache(CacheConfig{KeepSmall: true, Dir: filepath.Join(t.TempDir(), "cache"), Options: opts}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -255,5 +255,28 @@ func TestMemoryFileSystemsAreNotTrusted(t *testing.T) {
 	}
 	if cacheable("/proc") {
 		t.Error("procfs is trusted")
+	}
+}
+
+func TestASmallTreeIsDigestedAndNotCached(t *testing.T) {
+	dir, caches := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := OpenCache(CacheConfig{Dir: caches})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		tree, err := cache.Tree(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := Of(t.Context(), dir, Options{}); err != nil || tree.Digest != want.Digest {
+			t.Fatalf("the cache says %s, not %s (%v)", tree.Digest, want.Digest, err)
+		}
+	}
+	if files, err := os.ReadDir(caches); err != nil || len(files) != 0 {
+		t.Errorf("the cache keeps %d files (%v)", len(files), err)
 	}
 }
