@@ -15,6 +15,7 @@ const (
 	StoreUnreadable        Code = "store-unreadable"
 	StoreDamaged           Code = "store-damaged"
 	StoreNewer             Code = "store-newer"
+	StoreMissing           Code = "store-missing"
 	StoreFull              Code = "store-full"
 	AuditBroken            Code = "audit-broken"
 	AuditTruncated         Code = "audit-truncated"
@@ -101,6 +102,11 @@ func Kinds() []Kind {
 			Code: StoreNewer, Title: "The store is from a newer version", Severity: Failing,
 			Text: always("The database was written by a newer Sallyport, so this one starts nothing and changes nothing."),
 			Next: "Install the newer version again.",
+		},
+		{
+			Code: StoreMissing, Title: "The store is missing", Severity: Failing,
+			Text: always("There was a database with approvals and it is gone, so nothing starts and no new one is made."),
+			Next: "Put sallyport.db back. To begin anew without the old approvals, move the folder keys out of the state folder too.",
 		},
 		{
 			Code: StoreFull, Title: "The store cannot be written", Severity: Failing,

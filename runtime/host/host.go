@@ -235,7 +235,7 @@ func (h *Host) Fault() error { return h.fault }
 func (h *Host) setFault(err error) error {
 	code := health.Code(coded.Of(err))
 	switch code {
-	case health.StoreUnreadable, health.StoreDamaged, health.StoreNewer, "store-missing":
+	case health.StoreUnreadable, health.StoreDamaged, health.StoreNewer, health.StoreMissing:
 		h.fault = err
 		h.log.Error("the store cannot be used; nothing will start", "code", string(code))
 		h.Health.Set(code, "", nil)
@@ -269,6 +269,10 @@ func (h *Host) Close(ctx context.Context) error {
 	return h.err
 }
 
+// auditGrace is how long Close tries to write what is queued. On a full disk that
+// would be for ever; what is lost then is counted, and is the error.
+const auditGrace = 3 * time.Second
+
 func (h *Host) close(ctx context.Context) error {
 	h.quit()
 	var errs []error
@@ -287,7 +291,9 @@ func (h *Host) close(ctx context.Context) error {
 		errs = append(errs, h.Processes.Close(ctx))
 	}
 	if h.Audit != nil {
-		errs = append(errs, h.Audit.Close(ctx))
+		writing, cancel := context.WithTimeout(ctx, auditGrace)
+		errs = append(errs, h.Audit.Close(writing))
+		cancel()
 	}
 	if h.Store != nil {
 		errs = append(errs, h.Store.Close())
