@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"sallyport/internal/coded"
@@ -155,9 +156,16 @@ func (h *Host) fromGate(e approvals.Event) {
 		h.catalogs.revision.Add(1)
 		h.notify.tell(gateway.Event{Kind: gateway.AccessChanged, Connector: e.ID})
 	}
+	if e.Kind == "clients" && !h.isClient(e.Code) {
+		h.Gateway.Forget(e.Code)
+	}
 	if e.Kind == "connector" && e.Code == "" {
 		h.Pool.Unpark(e.ID)
 		h.Health.Clear(health.ServerParked, e.ID.String())
 	}
 	h.Events.add(e.Kind, e.ID.String(), e.Code)
+}
+
+func (h *Host) isClient(name string) bool {
+	return slices.ContainsFunc(h.Gate.Clients(), func(c approvals.Client) bool { return c.Name == name })
 }

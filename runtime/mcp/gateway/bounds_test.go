@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -110,6 +111,44 @@ func TestIdleSessionsEnd(t *testing.T) {
 	}
 	if got := r.send("POST", request("1", "ping", "{}"), used); got.status != 200 {
 		t.Error("a session with an open stream ended")
+	}
+}
+
+func TestWhatARemovedClientHasOpenEnds(t *testing.T) {
+	r := newRig(t, Limits{})
+	r.fake.set("another", Catalog{Connectors: []Exposed{offer(demo, "echo")}})
+	removed, stays := r.open("agent", "{}"), r.open("another", "{}")
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	get := r.stream(ctx, "GET", "", removed)
+	body, with := modern("1", "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`, "{}")
+	listening := r.stream(ctx, "POST", body, with)
+	listening.next() // that it is acknowledged
+	here, there := net.Pipe()
+	defer here.Close()
+	served := make(chan error, 1)
+	go func() { served <- r.gateway.ServeStream(ctx, ClientInfo{Name: "agent"}, there) }()
+	eventually(t, "all of it is open", func() bool {
+		r.gateway.mu.Lock()
+		defer r.gateway.mu.Unlock()
+		return len(r.gateway.streams) == 1 && len(r.gateway.listeners) == 1
+	})
+	r.gateway.Forget("agent")
+	if err := <-served; err == nil || !strings.Contains(err.Error(), "removed") {
+		t.Error("the stream:", err)
+	}
+	for name, stream := range map[string]*events{"the session's stream": get, "the listener": listening} {
+		if _, err := io.Copy(io.Discard, stream.response.Body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, row := range []struct {
+		session headers
+		status  int
+	}{{removed, 404}, {stays, 200}} {
+		if got := r.send("POST", request("2", "ping", "{}"), row.session); got.status != row.status {
+			t.Errorf("%d, want %d", got.status, row.status)
+		}
 	}
 }
 

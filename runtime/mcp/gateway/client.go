@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,48 @@ func (g *Gateway) state(client string) *clientState {
 		g.clients[client] = state
 	}
 	return state
+}
+
+// Forget ends what a client has open. It is for one that was removed: its token
+// opens nothing any more, and what it opened before must not come back to life
+// with another client of the name. A request that is being served ends by itself.
+func (g *Gateway) Forget(client string) {
+	const reason = "the client was removed"
+	g.mu.Lock()
+	state := g.clients[client]
+	delete(g.clients, client)
+	var open []*session
+	for _, s := range g.sessions {
+		if s.client == state {
+			open = append(open, s)
+		}
+	}
+	for s := range g.streams {
+		if s.client == state {
+			open = append(open, s)
+		}
+	}
+	for l := range g.listeners {
+		if l.client == state {
+			l.end(errors.New(reason))
+		}
+	}
+	var parked []string
+	for id, w := range g.parked {
+		if w.state == state {
+			parked = append(parked, id)
+		}
+	}
+	g.mu.Unlock()
+	for _, s := range open {
+		g.end(s, reason)
+	}
+	for _, id := range parked {
+		if w := g.unpark(id, state); w != nil {
+			w.expiry.Stop()
+			w.stop(errors.New(reason))
+		}
+	}
 }
 
 // look returns the client's view as it is now.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -12,6 +13,7 @@ type listener struct {
 	client  *clientState
 	id      []byte // of the request: every notification carries it
 	out     sink
+	end     context.CancelCauseFunc
 	kinds   [len(listMethods)]bool
 	watches map[string]plugins.ID
 }
@@ -49,7 +51,7 @@ func (g *Gateway) listen(c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{client: c.client, id: c.id, out: c.out, watches: map[string]plugins.ID{}}
+	l := &listener{client: c.client, id: c.id, out: c.out, end: c.cancel, watches: map[string]plugins.ID{}}
 	agreed := "{"
 	for kind, name := range [...]string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
 		if value, _ := lookup(wanted, name); string(value) == "true" {
