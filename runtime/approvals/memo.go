@@ -45,7 +45,26 @@ func (m *programMemo) put(s env.Search, x env.Executable) {
 	if m.known == nil || len(m.known) >= maxPrograms {
 		m.known = map[env.Search]program{}
 	}
-	m.known[s] = p
+	m.known[memoKey(s, x)] = p
+}
+
+// memoKey leaves the bundle out of the key of what was found outside of it: a
+// thousand plugins that start node share one look at it.
+func memoKey(s env.Search, x env.Executable) env.Search {
+	if s.Root != "" && !strings.ContainsAny(s.Command, `/\`) && outside(s.Root, x) {
+		s.Root = ""
+	}
+	return s
+}
+
+// outside reports whether no file of x lies in the bundle at root.
+func outside(root string, x env.Executable) bool {
+	for _, path := range pathsOf(x) {
+		if _, inside := below(root, path); inside {
+			return false
+		}
+	}
+	return true
 }
 
 // get returns what was found before if every file of it looks the same and no
@@ -53,6 +72,13 @@ func (m *programMemo) put(s env.Search, x env.Executable) {
 func (m *programMemo) get(s env.Search) (env.Executable, bool) {
 	m.mu.Lock()
 	p, ok := m.known[s]
+	if !ok {
+		shared := s
+		shared.Root = ""
+		if p, ok = m.known[shared]; ok && memoKey(s, p.found) != shared {
+			ok = false
+		}
+	}
 	m.mu.Unlock()
 	if !ok || len(p.files) == 0 || shadowed(s, p.found.Found) {
 		return env.Executable{}, false
