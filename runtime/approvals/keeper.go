@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -158,7 +159,10 @@ func (k *Keeper) readHead() error {
 	var read head
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&read); err != nil || decoder.More() {
+	if err := decoder.Decode(&read); err != nil {
+		return errors.New("the sealed head is damaged")
+	}
+	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
 		return errors.New("the sealed head is damaged")
 	}
 	want, err := k.headSeal(read)

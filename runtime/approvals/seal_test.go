@@ -233,6 +233,10 @@ func TestAHeadThatIsGoneOrEdited(t *testing.T) {
 			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(raw), `"guiOnly":false`, `"guiOnly":true`, 1)), 0o600))
 		},
 		"cut": func(path string) error { return os.Truncate(path, 20) },
+		"old bytes behind its end": func(path string) error {
+			raw, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, append(raw, "}\n"...), 0o600))
+		},
 	} {
 		r := approvalstest.New(t)
 		r.Approve(offer, "read_notes")

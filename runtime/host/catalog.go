@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func (h *Host) readConfiguration() (Configuration, error) {
 	if err := decoder.Decode(&c); err != nil {
 		return Configuration{}, fmt.Errorf("config.json: %w", err)
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
 		return Configuration{}, errors.New("config.json: something follows after the end")
 	}
 	return c, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -75,7 +76,7 @@ func parseRecord(text []byte) ([]entry, error) {
 	if err := decoder.Decode(&d); err != nil {
 		return nil, errors.New("the record of children is not readable")
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
 		return nil, errors.New("the record of children has something behind its end")
 	}
 	if d.Version != recordVersion {

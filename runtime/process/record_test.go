@@ -29,6 +29,23 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
+func TestARecordThatIsMoreOrLessThanOneDocumentIsNotRead(t *testing.T) {
+	const whole = `{"version":1,"children":[]}`
+	if _, err := parseRecord([]byte(whole + "\n ")); err != nil {
+		t.Fatal(err)
+	}
+	for _, behind := range []string{`}`, `]`, `]}`, `{}`, `tale":true}}`, "\x00", whole} {
+		if _, err := parseRecord([]byte(whole + behind)); err == nil {
+			t.Errorf("a record with %q behind it was read", behind)
+		}
+	}
+	for n := range len(whole) {
+		if _, err := parseRecord([]byte(whole[:n])); err == nil {
+			t.Errorf("a record cut at %d was read", n)
+		}
+	}
+}
+
 func TestNoDescriptorIsLeftBehind(t *testing.T) {
 	count := func() int {
 		entries, err := os.ReadDir("/dev/fd")
