@@ -271,3 +271,23 @@ func (f *fort) diffCodes(id string) (codes []string) {
 	}
 	return codes
 }
+
+// The reason names the field even where the question comes at once after the
+// change, before anything was noticed: a start looks at the disk at that moment.
+func TestTheReasonIsRightAtOnce(t *testing.T) {
+	f := newFort(t)
+	f.addServer("fake", "polite")
+	s := f.serve()
+	f.approve("fake")
+	for range 5 {
+		waitFor(t, "it stands", 5*time.Second, func() bool { return f.connector("fake/main").State == "enabled" })
+		f.declare("fake", object{"version": "1.0.1"})
+		if status, body := s.call("fake/main", "go"); status != 409 || !strings.Contains(string(body), `"version-changed"`) {
+			t.Errorf("got %d %s", status, body)
+		}
+		f.declare("fake", object{"version": "1.0.0"})
+	}
+	if n := f.starts("fake"); n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+}

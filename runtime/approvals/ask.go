@@ -60,7 +60,11 @@ func (g *Gate) userPath(ctx context.Context) (string, error) {
 }
 
 func (g *Gate) resolve(ctx context.Context, id plugins.ID, mode Mode, path string) (Resolved, error) {
-	connector, ok := g.cfg.Connector(id)
+	find := g.cfg.Connector
+	if mode == Full && g.cfg.ConnectorNow != nil {
+		find = g.cfg.ConnectorNow
+	}
+	connector, ok := find(id)
 	if !ok {
 		return Resolved{}, unknownConnector(id)
 	}

@@ -31,6 +31,10 @@ type Config struct {
 	// Connector returns a connector as it is declared on disk now. It is called
 	// without any lock of the gate's.
 	Connector func(plugins.ID) (plugins.Connector, bool)
+	// ConnectorNow is Connector by a look at the disk that begins now, for questions
+	// and starts, so that a refusal names every field that changed; nil takes
+	// Connector, which may be a moment old.
+	ConnectorNow func(plugins.ID) (plugins.Connector, bool)
 	// Connectors lists those on disk now, for Statuses; may be nil.
 	Connectors func() []plugins.ID
 	Parent     env.Parent

@@ -204,13 +204,22 @@ func (h *Host) openGate(ctx context.Context) error {
 	}
 	h.Gate, err = approvals.Open(ctx, approvals.Config{
 		DB: h.Store, Audit: h.Audit, Snapshots: h.Snapshots, Cache: cache, Keeper: keeper,
-		Connector: h.connector, Connectors: h.connectorIDs,
+		Connector: h.connector, ConnectorNow: h.connectorNow, Connectors: h.connectorIDs,
 		Parent:     env.ParentOf(runtime.GOOS, h.config.Environ),
 		UserPath:   h.path.wait,
 		PluginData: h.Places.PluginData,
 		Now:        h.config.Now, Logger: h.log,
 	})
 	return err
+}
+
+// connectorNow is connector by a scan that begins now.
+func (h *Host) connectorNow(id plugins.ID) (plugins.Connector, bool) {
+	found, err := h.scan(h.ctx, 0)
+	if err != nil {
+		return plugins.Connector{}, false
+	}
+	return found.Connector(id)
 }
 
 // openProcesses ends what a crashed host left behind before anything new starts.

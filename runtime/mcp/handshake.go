@@ -32,7 +32,7 @@ type Server struct {
 // because each question is passed to the client whose call is in flight, or refused
 // at once. A failure closes c.
 func Handshake(ctx context.Context, c *Conn, version string) (Server, error) {
-	seam := &seam{conn: c, ctx: ctx, in: make(chan jsonrpc.Message, 4), closed: make(chan struct{})}
+	seam := newSeam(ctx, c)
 	client := sdk.NewClient(&sdk.Implementation{Name: "sallyport", Version: version}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // its log lines can hold messages
 		Capabilities: &sdk.ClientCapabilities{
@@ -43,6 +43,9 @@ func Handshake(ctx context.Context, c *Conn, version string) (Server, error) {
 	})
 	session, err := client.Connect(ctx, seam, &sdk.ClientSessionOptions{ProtocolVersion: pinnedVersion})
 	if err != nil {
+		if failure := seam.failure(); failure != nil {
+			err = failure
+		}
 		err = c.explain(ctx, err)
 		c.Close(err)
 		return Server{}, err
@@ -62,6 +65,8 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return &coded.Error{Code: "start-timeout", Sentence: "the server did not finish the MCP handshake in time", Err: context.Cause(ctx)}
+	case coded.Of(err) != "":
+		return err
 	case errors.As(err, &answered):
 		return &coded.Error{Code: "handshake-failed", Sentence: "the server refused the MCP handshake", Err: err}
 	}
@@ -75,9 +80,15 @@ type seam struct {
 	in     chan jsonrpc.Message
 	once   sync.Once
 	closed chan struct{}
+	failed chan struct{} // closed when a request could not be made
 
 	mu          sync.Mutex
 	initialized json.RawMessage
+	why         error // of failed
+}
+
+func newSeam(ctx context.Context, c *Conn) *seam {
+	return &seam{conn: c, ctx: ctx, in: make(chan jsonrpc.Message, 4), closed: make(chan struct{}), failed: make(chan struct{})}
 }
 
 // Connect implements the SDK's Transport.
@@ -100,6 +111,8 @@ func (s *seam) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return message, nil
 	case <-s.conn.Done():
 		return nil, s.conn.Cause()
+	case <-s.failed:
+		return nil, s.failure()
 	case <-s.closed:
 		return nil, io.EOF
 	case <-ctx.Done():
@@ -132,7 +145,8 @@ func (s *seam) call(request *jsonrpc.Request) {
 	case errors.As(err, &answered):
 		response.Error = &jsonrpc.Error{Code: answered.Code, Message: answered.Message, Data: answered.Data}
 	case err != nil:
-		return // Read, or the context, says why
+		s.fail(err)
+		return
 	case request.Method == "initialize":
 		s.keep(result)
 	}
@@ -141,6 +155,23 @@ func (s *seam) call(request *jsonrpc.Request) {
 	case <-s.closed:
 	case <-s.conn.Done():
 	}
+}
+
+// fail ends the handshake: no answer will come, as when a dialled server answers
+// with a status of HTTP's own, which ends a call and no connection.
+func (s *seam) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil {
+		s.why = err
+		close(s.failed)
+	}
+}
+
+func (s *seam) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
 }
 
 func (s *seam) keep(initialized json.RawMessage) {

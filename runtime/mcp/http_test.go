@@ -175,6 +175,28 @@ func TestNoHeaderFollowsARedirect(t *testing.T) {
 	}
 }
 
+// A status of HTTP's own ends a call and no connection; the handshake has to hear
+// of it all the same, and at once.
+func TestAStatusEndsTheHandshake(t *testing.T) {
+	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://127.0.0.1:9/")
+			w.WriteHeader(status)
+		}))
+		conn, err := Dial(web.URL, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := Handshake(ctx, conn, "1"); coded.Of(err) != "http-status" {
+			t.Errorf("%d: got %v", status, err)
+		}
+		cancel()
+		closeAndWait(t, conn)
+		web.Close()
+	}
+}
+
 func TestWhatMayBeDialled(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"http://127.0.0.1:1/mcp": true, "http://[::1]:1/mcp": true, "http://localhost:1": true, "https://example.org/mcp": true,
