@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/mcp"
 )
 
 // Error is the body of every answer that is not a success. Clients branch on
@@ -46,9 +48,11 @@ var statusOf = map[string]int{
 	"method-not-allowed":  http.StatusMethodNotAllowed,
 	"body-too-large":      http.StatusRequestEntityTooLarge,
 	"content-type":        http.StatusUnsupportedMediaType,
+	"server-error":        http.StatusBadGateway,
 	"store-unreadable":    http.StatusServiceUnavailable,
 	"store-damaged":       http.StatusServiceUnavailable,
 	"store-newer":         http.StatusServiceUnavailable,
+	"store-missing":       http.StatusServiceUnavailable,
 	"internal":            http.StatusInternalServerError,
 }
 
@@ -56,8 +60,12 @@ var statusOf = map[string]int{
 // a fault of ours: its text may hold paths, so it goes to the log, not out.
 func errorBody(err error) (int, Error) {
 	var e *coded.Error
+	var server *mcp.RPCError
 	switch {
 	case errors.As(err, &e):
+	case errors.As(err, &server):
+		e = &coded.Error{Code: "server-error", Sentence: cut(approvals.Visible(server.Error()), 500),
+			Next: "that is the server's own answer; look at the arguments of the call"}
 	case errors.Is(err, context.Canceled):
 		e = coded.New("cancelled", "the request was cancelled")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -71,6 +79,14 @@ func errorBody(err error) (int, Error) {
 		status = http.StatusConflict
 	}
 	return status, Error{Code: e.Code, Message: e.Sentence, Details: Details{Next: e.Next, Path: e.Path}}
+}
+
+// cut shortens text to n characters.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

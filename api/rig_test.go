@@ -173,6 +173,7 @@ type request struct {
 	method, path, as string
 	body             string
 	header           map[string]string
+	chunked          bool // the length is not said
 }
 
 // send sends one request; a stream is cut after its head and first bytes.
@@ -187,6 +188,9 @@ func (r *rig) send(q request) answer {
 	out, err := http.NewRequestWithContext(ctx, q.method, fmt.Sprintf("http://127.0.0.1:%d%s", r.port, q.path), body)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if q.chunked {
+		out.ContentLength = -1
 	}
 	if q.body != "" {
 		out.Header.Set("Content-Type", "application/json")
@@ -219,7 +223,7 @@ func (r *rig) send(q request) answer {
 
 // loner keeps no connection and follows no redirect.
 var loner = &http.Client{
-	Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true},
+	Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, ExpectContinueTimeout: 20 * time.Second},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

@@ -100,7 +100,10 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 			request: request{method: "POST", path: answer, body: `{"answer":"allow"}`, header: map[string]string{"Content-Type": "application/json; charset=utf-16"}}},
 		{name: "a form", status: 415, code: "content-type",
 			request: request{method: "POST", path: answer, body: `answer=allow`, header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}},
-		{name: "more than 8 MiB", request: post(answer, `{"answer":"`+strings.Repeat("a", 8<<20)+`"}`), status: 413, code: "body-too-large"},
+		{name: "more than 8 MiB, said before", status: 413, code: "body-too-large",
+			request: request{method: "POST", path: answer, body: `{"answer":"` + strings.Repeat("a", 8<<20) + `"}`, header: map[string]string{"Expect": "100-continue"}}},
+		{name: "more than 8 MiB, not said before", status: 413, code: "body-too-large",
+			request: request{method: "POST", path: answer, body: `{"answer":"` + strings.Repeat("a", 8<<20) + `"}`, chunked: true}},
 		{name: "a call without a tool", request: post("/v1/plugins/fake/main/call", `{"args":{}}`), status: 400, code: "bad-request"},
 		{name: "arguments that are no object", request: post("/v1/plugins/fake/main/call", `{"tool":"echo","args":[1]}`), status: 400, code: "bad-request"},
 		{name: "arguments that are null", request: post("/v1/plugins/fake/main/call", `{"tool":"echo","args":null}`), status: 400, code: "bad-request"},
@@ -167,6 +170,7 @@ func TestFromAskToCall(t *testing.T) {
 	r.approve("echo", "fail")
 	r.play([]scenario{
 		{name: "a tool that was chosen", request: post("/v1/plugins/fake/main/call", `{"tool":"echo","args":{"n":1.50,"s":"ü"}}`), status: 200, has: []string{`1.50`, `ü`}},
+		{name: "an error of the server's own", request: post("/v1/plugins/fake/main/call", `{"tool":"fail","args":{}}`), status: 502, code: "server-error"},
 		{name: "a tool that was not", request: post("/v1/plugins/fake/main/call", `{"tool":"env","args":{}}`), status: 403, code: "permission-denied"},
 		{name: "a tool that is not there", request: post("/v1/plugins/fake/main/call", `{"tool":"absent","args":{}}`), status: 409, code: "tool-missing"},
 		{name: "the tools that may be called", request: get("/v1/tools"), status: 200, has: []string{`"name":"echo"`, `"exposed":"fake__main__echo"`}, not: []string{`"name":"env"`}},

@@ -272,15 +272,37 @@ func (c *command) sayApproved(ctx context.Context, h *client.Client, one api.Con
 	if err != nil {
 		return err
 	}
+	names, err := offered(ctx, h, now)
+	if err != nil {
+		return err
+	}
 	return c.print(now, func(w io.Writer) error {
 		p := &page{w: w}
 		if now.State == "enabled" {
 			p.line("%s is enabled: agents may call %s", shown(now.ID), count(now.Tools, "tool", "tools"))
 			p.line("next: sallyport clients add NAME, or see what they are: sallyport tools")
 		} else {
-			p.line("%s: %s. %s", shown(now.ID), now.State, now.Sentence)
+			p.line("%s: %s: %s", shown(now.ID), now.State, now.Sentence)
+			p.field("its tools", strings.Join(names, ", "))
 			p.line("next: sallyport approve %s --tools NAME,… (or --read-only, --all-tools)", shown(now.ID))
 		}
 		return p.err
 	})
+}
+
+// offered names the tools that a connector's open decision is about.
+func offered(ctx context.Context, h *client.Client, one api.Connector) (names []string, err error) {
+	if one.State != "tools_required" || one.Decision == "" {
+		return nil, nil
+	}
+	var open api.DecisionDetail
+	if err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(one.Decision), nil, &open); err != nil {
+		return nil, err
+	}
+	for _, tool := range open.Tools {
+		if tool.Refused == "" {
+			names = append(names, tool.Name)
+		}
+	}
+	return names, nil
 }

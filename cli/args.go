@@ -38,15 +38,27 @@ func isUsage(err error) bool {
 	return false
 }
 
+// flagError says which flag is wrong, without what the parser says to programmers.
+func flagError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	for _, inside := range []string{": strconv.", ": time: "} {
+		text, _, _ = strings.Cut(text, inside)
+	}
+	return usage("%s; see sallyport %s", text, strings.TrimSpace(commandWords(cmd)+" --help"))
+}
+
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("%s has no command %q; see sallyport %s --help", cmd.Name(), args[0], commandWords(cmd))
-			}
-			return cmd.Help()
-		}}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: onlyHolds,
+		Example: "  sallyport " + use + " " + commands[0].Name()}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// onlyHolds is what a command does that only holds others.
+func onlyHolds(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s has no command %q; see sallyport %s --help", cmd.Name(), args[0], commandWords(cmd))
+	}
+	return cmd.Help()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -39,6 +40,12 @@ func (q *auditQuery) flags(cmd *cobra.Command) {
 }
 
 func (q *auditQuery) values() (url.Values, error) {
+	if q.action != "" && !slices.Contains(audit.Actions(), q.action) {
+		return nil, usage("--action is one of %s", strings.Join(audit.Actions(), ", "))
+	}
+	if results := []string{audit.OK, audit.Refused, audit.Failed}; q.result != "" && !slices.Contains(results, q.result) {
+		return nil, usage("--result is one of %s", strings.Join(results, ", "))
+	}
 	v := url.Values{}
 	for name, value := range map[string]string{"plugin": q.plugin, "action": q.action, "result": q.result,
 		"reason": q.reason, "client": q.agent} {

@@ -8,6 +8,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, version string, args []string, streams Streams) int {
+	streams.Err = terminal{streams.Err}
 	c := &command{Streams: streams, version: version}
 	root := c.root()
 	root.SetArgs(args)
@@ -91,7 +93,7 @@ First steps:
 	flags.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	flags.StringVar(&c.home, "home", "", "keep everything below `DIR` instead of the system's folders (SALLYPORT_HOME)")
 	flags.BoolVar(&c.verbose, "verbose", false, "print the log to stderr")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
 		c.serveCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.diffCommand(),
@@ -99,6 +101,7 @@ First steps:
 		c.decisionsCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.auditCommand(), c.versionCommand(),
 	)
+	addCompletion(root)
 	return root
 }
 
@@ -114,10 +117,11 @@ func (c *command) exitCode(err error) int {
 		}
 		return exit.code
 	}
-	c.printError(err)
 	if isUsage(err) {
+		c.printError(fmt.Errorf("%w; see sallyport --help", err))
 		return exitUsage
 	}
+	c.printError(err)
 	return exitRefused
 }
 
@@ -145,10 +149,15 @@ func (c *command) printError(err error) {
 }
 
 func (c *command) printJSON(v any) error {
-	encoder := json.NewEncoder(c.Out)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(c.Out, escaped(out.String()))
+	return err
 }
 
 // print writes v as JSON with --json, and by text otherwise.
@@ -156,7 +165,7 @@ func (c *command) print(v any, text func(io.Writer) error) error {
 	if c.json {
 		return c.printJSON(v)
 	}
-	return text(c.Out)
+	return text(terminal{c.Out})
 }
 
 func (c *command) places() host.Places {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"sallyport/runtime/approvals"
 )
@@ -24,6 +25,46 @@ func oneLine(text string, width int) string {
 		return string(runes) + " …"
 	}
 	return string(runes)
+}
+
+// terminal is the last wall before a person's eyes: whatever a page was made of,
+// no escape sequence and no invisible character gets through it. A write holds
+// whole characters.
+type terminal struct{ w io.Writer }
+
+func (t terminal) Write(p []byte) (int, error) {
+	var out strings.Builder
+	for text := string(p); text != ""; {
+		end := strings.IndexAny(text, "\n\t")
+		if end < 0 {
+			out.WriteString(shown(text))
+			break
+		}
+		out.WriteString(shown(text[:end]) + text[end:end+1])
+		text = text[end+1:]
+	}
+	if _, err := io.WriteString(t.w, out.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// escaped writes what cannot be seen in encoded JSON as \u escapes: the same
+// JSON, that does nothing to a terminal.
+func escaped(encoded string) string {
+	var out strings.Builder
+	for _, r := range encoded {
+		switch {
+		case r == '\n' || shown(string(r)) == string(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
 }
 
 func quote(text string) string { return strconv.Quote(text) }

@@ -104,7 +104,7 @@ func (c *command) printResult(raw json.RawMessage) error {
 			text = "(" + part.Type + ")"
 		}
 		for line := range lines(text) {
-			if _, err := fmt.Fprintln(c.Out, shown(line)); err != nil {
+			if _, err := fmt.Fprintln(terminal{c.Out}, line); err != nil {
 				return err
 			}
 		}
