@@ -190,6 +190,13 @@ func (g *Gate) Visible(name string, id plugins.ID) bool {
 	return name == Operator || c != nil && c.Scope.sees(id.String())
 }
 
+// Whole reports whether a client's scope covers all of a connector: its prompts and
+// resources too, which a scope of single tools does not grant.
+func (g *Gate) Whole(name string, id plugins.ID) bool {
+	c := (*g.clients.Load())[name]
+	return name == Operator || c != nil && (c.Scope.All || c.Scope.whole(id.String()))
+}
+
 // OriginalNames reports whether a client sees tools under the server's own names.
 func (g *Gate) OriginalNames(name string) bool {
 	c := (*g.clients.Load())[name]
@@ -217,27 +224,41 @@ func (g *Gate) clientMay(name string, id plugins.ID, tool string) *coded.Error {
 	return &coded.Error{Code: codeDenied, Sentence: "the client has no such tool", Next: "the operator can grant it with sallyport clients"}
 }
 
+// entry takes a line of Only apart. The first colon ends the connector, so that a
+// line has one reading: a server whose name holds a colon can be seen by a scope of
+// everything only, and never by one that was meant for a tool.
+func entry(line string) (id, tool string, whole bool) {
+	id, tool, found := strings.Cut(line, ":")
+	return id, tool, !found
+}
+
 func (s Scope) covers(id, tool string) bool {
-	for _, entry := range s.Only {
-		if rest, ok := strings.CutPrefix(entry, id); ok && (rest == "" || rest[0] == ':' && rest[1:] == tool) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Only, func(line string) bool {
+		of, name, whole := entry(line)
+		return of == id && (whole || name == tool)
+	})
+}
+
+func (s Scope) whole(id string) bool {
+	return slices.ContainsFunc(s.Only, func(line string) bool {
+		of, _, whole := entry(line)
+		return of == id && whole
+	})
 }
 
 func (s Scope) sees(id string) bool {
-	return s.All || slices.ContainsFunc(s.Only, func(entry string) bool {
-		return entry == id || strings.HasPrefix(entry, id+":")
+	return s.All || slices.ContainsFunc(s.Only, func(line string) bool {
+		of, _, _ := entry(line)
+		return of == id
 	})
 }
 
 func (s Scope) check() error {
 	connectors := map[string]bool{}
-	for _, entry := range s.Only {
-		id, _, _ := strings.Cut(entry, ":")
-		if _, err := plugins.ParseID(id); err != nil || Visible(entry) != entry {
-			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(entry)))
+	for _, line := range s.Only {
+		id, _, _ := entry(line)
+		if _, err := plugins.ParseID(id); err != nil || Visible(line) != line {
+			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(line)))
 		}
 		connectors[id] = true
 	}

@@ -53,6 +53,36 @@ func TestAClientsTokenAndScope(t *testing.T) {
 	}
 }
 
+func TestALineOfAScopeHasOneReading(t *testing.T) {
+	r := approvalstest.New(t)
+	server := plugins.ID{Plugin: "demo", Server: "main:read_notes"}
+	for _, row := range []struct {
+		what                    string
+		scope                   approvals.Scope
+		id                      plugins.ID
+		tool                    string
+		visible, mayCall, whole bool
+	}{
+		{"all", approvals.Scope{All: true}, r.ID, "x", true, true, true},
+		{"a connector", approvals.Scope{Only: []string{"demo/main"}}, r.ID, "x", true, true, true},
+		{"a tool", approvals.Scope{Only: []string{"demo/main:read_notes"}}, r.ID, "read_notes", true, true, false},
+		{"another tool", approvals.Scope{Only: []string{"demo/main:read_notes"}}, r.ID, "x", true, false, false},
+		{"a tool with a colon", approvals.Scope{Only: []string{"demo/main:a:b"}}, r.ID, "a:b", true, true, false},
+		{"a server that is named as that tool is written", approvals.Scope{Only: []string{"demo/main:read_notes"}}, server, "x", false, false, false},
+		{"that server with the scope of everything", approvals.Scope{All: true}, server, "x", true, true, true},
+		{"a connector whose name begins alike", approvals.Scope{Only: []string{"demo/main"}}, plugins.ID{Plugin: "demo", Server: "main2"}, "x", false, false, false},
+		{"nothing", approvals.Scope{}, r.ID, "x", false, false, false},
+	} {
+		if err := r.Gate.SetClientScope(t.Context(), approvalstest.Client, row.scope, operator); err != nil {
+			t.Fatal(row.what, err)
+		}
+		visible, mayCall := r.Gate.Visible(approvalstest.Client, row.id), r.Gate.MayCall(approvalstest.Client, row.id, row.tool)
+		if whole := r.Gate.Whole(approvalstest.Client, row.id); visible != row.visible || mayCall != row.mayCall || whole != row.whole {
+			t.Errorf("%s: visible %v, may call %v, whole %v", row.what, visible, mayCall, whole)
+		}
+	}
+}
+
 func TestSessionTokensEndWithTheirClient(t *testing.T) {
 	r := approvalstest.New(t)
 	token, release, err := r.Gate.NewSessionToken(approvalstest.Client)

@@ -60,8 +60,10 @@ func (h *Host) catalogOf(client string) gateway.Catalog {
 }
 
 func (h *Host) exposed(client string, a approvals.Approved) gateway.Exposed {
-	e := gateway.Exposed{ID: a.ID, Instructions: a.Instructions, Capabilities: a.Capabilities,
-		Prompts: definitions(a.Prompts), Templates: definitions(a.Templates), Resources: offersResources(a.Capabilities)}
+	e := gateway.Exposed{ID: a.ID, Instructions: a.Instructions, Capabilities: a.Capabilities}
+	if h.Gate.Whole(client, a.ID) {
+		e.Prompts, e.Templates, e.Resources = definitions(a.Prompts), definitions(a.Templates), offersResources(a.Capabilities)
+	}
 	for _, tool := range a.Tools {
 		if h.Gate.MayCall(client, a.ID, tool.Name) {
 			e.Tools = append(e.Tools, gateway.Tool{Name: tool.Name, Definition: tool.Definition})
@@ -155,15 +157,25 @@ func (h *Host) recordCall(who caller, id plugins.ID, tool string, grant approval
 }
 
 // Request sends what is no tool call: prompts, resources, completion. It needs
-// the connector's grant, and what is pinned must be as it was pinned.
+// the connector's grant and a scope of the whole connector, and what is pinned must
+// be as it was pinned. A refusal is recorded.
 func (b *backend) Request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up gateway.Upstream) (json.RawMessage, error) {
 	h := (*Host)(b)
-	if !h.Gate.Visible(client, id) {
-		return nil, coded.New("permission-denied", "the client has no such connector")
-	}
-	if method == "logging/setLevel" {
+	if method == "logging/setLevel" && h.Gate.Visible(client, id) {
 		h.levels.set(id, params)
 		return h.passLevel(ctx, id, params)
+	}
+	result, err := h.request(ctx, client, id, method, params, up)
+	var protocol *mcp.ProtocolError
+	if code := coded.Of(err); code != "" && !errors.As(err, &protocol) && ctx.Err() == nil {
+		h.Audit.Refused(audit.Record{Actor: client, Via: "mcp", Client: client, Plugin: id.Plugin, Binding: id.Server, Target: method, Reason: code})
+	}
+	return result, err
+}
+
+func (h *Host) request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up gateway.Upstream) (json.RawMessage, error) {
+	if !h.Gate.Whole(client, id) {
+		return nil, coded.New("permission-denied", "the client has no such connector")
 	}
 	session, err := h.Pool.Session(ctx, id)
 	if err != nil {
