@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && amd64
 
 package e2e
 

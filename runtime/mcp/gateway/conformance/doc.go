@@ -1,9 +1,10 @@
 // Package conformance runs the official suite (@modelcontextprotocol/conformance)
 // against the gateway, in front of the everything-server of the Go SDK as a stdio
-// child. It holds nothing but that test, which needs npm and Node 22 and is built
-// with the tag conformance only:
+// child, which is spoken to in both generations.
 //
-//	go test -tags conformance ./runtime/mcp/gateway/conformance
+// The one idea: the gateway alone, with a host of the test's own; package e2e runs
+// the suite through the whole sidecar. It holds nothing but that test, which needs
+// npm; the Node 22 that is pinned for it is one for Linux on amd64.
 //
 // Nobody imports it.
 package conformance

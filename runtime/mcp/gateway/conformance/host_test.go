@@ -1,4 +1,4 @@
-//go:build conformance
+//go:build linux && amd64
 
 package conformance
 
