@@ -224,7 +224,11 @@ func (h *Host) connectorNow(id plugins.ID) (plugins.Connector, bool) {
 
 // openProcesses ends what a crashed host left behind before anything new starts.
 func (h *Host) openProcesses(ctx context.Context) (err error) {
-	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Shim: shim(), Logger: h.log})
+	shim, err := process.Shim()
+	if err != nil {
+		return fmt.Errorf("cannot find this program, which starts the others: %w", err)
+	}
+	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Shim: shim, Logger: h.log})
 	if err != nil {
 		return err
 	}
@@ -320,13 +324,4 @@ func operator() string {
 		return u.Username
 	}
 	return "unknown"
-}
-
-// shim is the command that sets a child's limits and becomes it: this program.
-func shim() []string {
-	self, err := os.Executable()
-	if err != nil {
-		return nil
-	}
-	return []string{self, process.ShimArg}
 }
