@@ -103,11 +103,14 @@ func printAudit(w io.Writer, page api.AuditPage) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SEQ\tAT\tWHO\tACTION\tWHAT\tRESULT") //nolint:errcheck // Flush tells
 	for _, r := range page.Records {
-		who := r.Actor
-		if r.Client != "" {
+		who, what := r.Actor, strings.Trim(r.Plugin+"/"+r.Binding, "/")
+		switch {
+		case r.Client == "":
+		case what == "":
+			what = r.Client // that was added or removed; it did not do that itself
+		default:
 			who = r.Client
 		}
-		what := strings.Trim(r.Plugin+"/"+r.Binding, "/")
 		if r.Target != "" {
 			what = strings.TrimSpace(what + " " + r.Target)
 		}
