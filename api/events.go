@@ -72,16 +72,16 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, after uint
 		events, complete := s.host.Events.Wait(ctx, after)
 		cancel()
 		if !complete {
-			after, events = s.host.Events.Last(), nil                   // whoever reads everything anew needs no old ones
-			fmt.Fprintf(w, "id: %d\nevent: reset\ndata: {}\n\n", after) //nolint:errcheck // Flush tells
+			after, events = s.host.Events.Last(), nil // whoever reads everything anew needs no old ones
+			fmt.Fprintf(w, "id: %d\nevent: reset\ndata: {}\n\n", after)
 		}
 		for _, event := range events {
 			after = max(after, event.Seq)
-			data, _ := json.Marshal(event)                          //nolint:errcheck,errchkjson // plain fields
-			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", event.Seq, data) //nolint:errcheck // Flush tells
+			data, _ := json.Marshal(event)
+			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", event.Seq, data)
 		}
 		if complete && len(events) == 0 {
-			fmt.Fprint(w, ": still here\n\n") //nolint:errcheck // Flush tells
+			fmt.Fprint(w, ": still here\n\n")
 		}
 		if control.Flush() != nil {
 			return

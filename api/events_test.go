@@ -135,7 +135,7 @@ func (r *rig) stream(lastID string) (next func() sse, stop func()) {
 		r.t.Fatalf("the stream ended: %v", lines.Err())
 		return one
 	}
-	return next, func() { cancel(); response.Body.Close() } //nolint:errcheck // cut off on purpose
+	return next, func() { cancel(); response.Body.Close() }
 }
 
 // TestServerSentEvents: in order, without a gap, and on from Last-Event-ID.

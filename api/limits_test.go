@@ -22,21 +22,21 @@ func (r *rig) raw(port int, text string, wait time.Duration) (line string, close
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer connection.Close()                     //nolint:errcheck // the test is done with it
-	connection.SetDeadline(time.Now().Add(wait)) //nolint:errcheck // a TCP connection takes it
+	defer connection.Close()
+	connection.SetDeadline(time.Now().Add(wait))
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		io.WriteString(connection, text) //nolint:errcheck // the server may close before it has read all
+		io.WriteString(connection, text)
 	}()
 	reader := bufio.NewReader(connection)
 	line, err = reader.ReadString('\n')
 	if err == nil {
 		_, err = io.Copy(io.Discard, reader)
 	}
-	connection.Close() //nolint:errcheck // ends a write that nobody reads
+	connection.Close()
 	<-written
-	timedOut, ok := err.(net.Error) //nolint:errorlint // net returns it bare
+	timedOut, ok := err.(net.Error)
 	return strings.TrimSpace(line), !ok || !timedOut.Timeout()
 }
 
@@ -102,10 +102,10 @@ func TestASlowClientIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go server.Serve(listener)            //nolint:errcheck // ends with Close
-	t.Cleanup(func() { server.Close() }) //nolint:errcheck // the test is over
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
 	r := &rig{t: t}
-	port := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it is TCP
+	port := listener.Addr().(*net.TCPAddr).Port
 	if line, closed := r.raw(port, "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", 20*time.Second); !closed {
 		t.Errorf("a header that does not end is waited for; answer %q", line)
 	}
@@ -136,7 +136,7 @@ func TestOneAddressIsBoundAndPrinted(t *testing.T) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), fmt.Sprint(r.port)))
 		cancel()
 		if err == nil {
-			connection.Close() //nolint:errcheck // it should not be
+			connection.Close()
 			t.Errorf("%s is bound too", ip)
 		}
 	}

@@ -59,7 +59,7 @@ func (s *Server) mcpStream(c Caller, w http.ResponseWriter, r *http.Request) {
 		writeError(w, coded.New("bad-request", "this connection cannot become a stream"))
 		return
 	}
-	defer connection.Close()            //nolint:errcheck // both ends are done
+	defer connection.Close()
 	connection.SetDeadline(time.Time{}) //nolint:errcheck // a TCP connection takes it
 	const accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + StreamProtocol + "\r\n\r\n"
 	if _, err := io.WriteString(connection, accepted); err != nil {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+		defer os.RemoveAll(dir)
 		fakeServer = sync.OnceValues(func() (string, error) { return fakeservertest.BuildIn(dir) })
 		return m.Run()
 	}())
@@ -102,8 +102,8 @@ func (r *rig) listen() {
 		Tokens: api.Tokens{Operator: h.Tokens.Operator, Companion: h.Tokens.Companion},
 		Health: health.Desktop(health.DesktopConfig{Version: h.Version, Instance: h.Instance, Port: r.port, Key: h.HealthKey, Tracker: h.Health})})
 	server := api.HTTPServer(handler, discard)
-	go server.Serve(listener)              //nolint:errcheck // ends with Close
-	r.t.Cleanup(func() { server.Close() }) //nolint:errcheck // the test is over
+	go server.Serve(listener)
+	r.t.Cleanup(func() { server.Close() })
 }
 
 // addTokens makes one caller of each kind.
@@ -208,7 +208,7 @@ func (r *rig) send(q request) answer {
 	if err != nil {
 		r.t.Fatalf("%s %s as %s: %v", q.method, q.path, q.as, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	got := answer{status: response.StatusCode, header: response.Header}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		return got

@@ -283,7 +283,7 @@ func TestAuditPages(t *testing.T) {
 	} {
 		r.into(&page, "GET", "/v1/plugins/audit?"+filter, "")
 		if len(page.Records) != n {
-			raw, _ := json.Marshal(page.Records) //nolint:errcheck,errchkjson // for the message
+			raw, _ := json.Marshal(page.Records)
 			t.Errorf("?%s: %d records, not %d: %s", filter, len(page.Records), n, raw)
 		}
 		page = api.AuditPage{}

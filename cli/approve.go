@@ -197,7 +197,7 @@ func (c *command) asker() *bufio.Reader {
 // say tells a person what goes on; scripts do not see it.
 func (c *command) say(format string, args ...any) {
 	if !c.json {
-		fmt.Fprintf(c.Err, format+"\n", args...) //nolint:errcheck // stderr
+		fmt.Fprintf(c.Err, format+"\n", args...)
 	}
 }
 

@@ -137,9 +137,9 @@ func (c *command) printError(err error) {
 	if shown.Code != "" {
 		text = shown.Code + ": " + text
 	}
-	fmt.Fprintln(c.Err, "sallyport: "+text) //nolint:errcheck // stderr
+	fmt.Fprintln(c.Err, "sallyport: "+text)
 	if shown.Next != "" {
-		fmt.Fprintln(c.Err, "  next: "+shown.Next) //nolint:errcheck // stderr
+		fmt.Fprintln(c.Err, "  next: "+shown.Next)
 	}
 	if c.json {
 		c.printJSON(map[string]any{"error": map[string]string{ //nolint:errcheck // stdout, and failing already

@@ -67,8 +67,8 @@ func TestNoHiddenTextReachesATerminal(t *testing.T) {
 
 // TestServe: the ready line is one JSON document, and health exits with 0 then.
 func TestServe(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("SALLYPORT_HOME", t.TempDir()) // two commands of one process: xdg reads the folders into variables of its own
 	ctx, stop := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
 	ended := make(chan int)

@@ -35,7 +35,7 @@ func onTerminal(t *testing.T, home string, args ...string) *screen {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	slave.Close() //nolint:errcheck // the program has it
+	slave.Close()
 	s := &screen{t: t, keys: master, ended: make(chan error, 1), more: make(chan struct{}, 1)}
 	go s.read(cmd)
 	return s
@@ -47,7 +47,7 @@ func openPTY(t *testing.T) (master, slave *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { master.Close() }) //nolint:errcheck // a terminal
+	t.Cleanup(func() { master.Close() })
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}

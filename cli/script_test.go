@@ -45,7 +45,7 @@ type cleaning struct {
 }
 
 func (c cleaning) Run() int {
-	defer os.RemoveAll(c.dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(c.dir)
 	return c.M.Run()
 }
 
@@ -137,7 +137,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	got := 0
 	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		exit, ok := err.(*exec.ExitError) //nolint:errorlint // ts.Exec returns it bare
+		exit, ok := err.(*exec.ExitError)
 		if !ok {
 			ts.Fatalf("%v", err)
 		}

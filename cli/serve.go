@@ -165,7 +165,7 @@ func (c *command) serveLogger(stderr bool) (*slog.Logger, func()) {
 		name := filepath.Join(state, "sallyport.log")
 		keepLogSmall(name)
 		if file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
-			to, done = file, func() { file.Close() } //nolint:errcheck // the last act
+			to, done = file, func() { file.Close() }
 		}
 	}
 	if stderr {

@@ -82,7 +82,7 @@ func (c *Client) Stream(ctx context.Context, path string, query url.Values, w io
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return Refusal(response)
 	}
@@ -95,7 +95,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, answer any) 
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return Refusal(response)
 	}

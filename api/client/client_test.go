@@ -71,7 +71,7 @@ func TestATokenGoesOnlyToWhoProvesItself(t *testing.T) {
 	const token = "the-operators-token"
 	for name, answer := range map[string]http.HandlerFunc{
 		"one that answers 200 to everything": func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, `{"ok":true,"service":"sallyport","version":"test","instance":"x","ts":1,"proof":"00"}`) //nolint:errcheck // a test
+			io.WriteString(w, `{"ok":true,"service":"sallyport","version":"test","instance":"x","ts":1,"proof":"00"}`)
 		},
 		"one that redirects": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
@@ -83,7 +83,7 @@ func TestATokenGoesOnlyToWhoProvesItself(t *testing.T) {
 			var got recorder
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got.take(r); answer(w, r) }))
 			defer server.Close()
-			port := server.Listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it is TCP
+			port := server.Listener.Addr().(*net.TCPAddr).Port
 			c := client.New(port, bytes.Repeat([]byte{1}, 32), token, "cli")
 			defer c.Close()
 			err := c.Post(t.Context(), "/v1/plugins/scan", nil, nil)
@@ -105,7 +105,7 @@ type recorder struct {
 func (r *recorder) take(q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q.Write(&r.all) //nolint:errcheck // into memory
+	q.Write(&r.all)
 }
 
 func (r *recorder) text() string {
@@ -153,7 +153,7 @@ func TestWireAndMemoryAreOne(t *testing.T) {
 // TestHalfAnExportIsAnError, and nothing worse, in memory too.
 func TestHalfAnExportIsAnError(t *testing.T) {
 	cut := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "half") //nolint:errcheck // a test
+		io.WriteString(w, "half")
 		panic(http.ErrAbortHandler)
 	})
 	var out bytes.Buffer
@@ -168,7 +168,7 @@ func TestAnAnswerOfSomethingElse(t *testing.T) {
 	for _, body := range []string{"", "<html>", "{}", `{"error":"x"}`, `[]`} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
-			io.WriteString(w, body) //nolint:errcheck // a test
+			io.WriteString(w, body)
 		})
 		err := client.InMemory(handler, "", "cli").Get(t.Context(), "/v1/status", nil, nil)
 		if err == nil || coded.Of(err) != "" || !strings.Contains(err.Error(), "502") {

@@ -20,12 +20,12 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	go func() {
 		err := serve(d.handler, answer, incoming)
 		answer.start(http.StatusOK)
-		into.CloseWithError(err) //nolint:errcheck // an io.Pipe's Close never fails
+		into.CloseWithError(err)
 	}()
 	select {
 	case <-answer.started:
 	case <-r.Context().Done():
-		into.CloseWithError(r.Context().Err()) //nolint:errcheck // as above
+		into.CloseWithError(r.Context().Err())
 		return nil, r.Context().Err()
 	}
 	return &http.Response{StatusCode: answer.status, Header: answer.sent, Body: body, Request: r,
@@ -38,7 +38,7 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request) (err er
 	defer func() {
 		switch reason := recover(); reason {
 		case nil:
-		case http.ErrAbortHandler: //nolint:errorlint // net/http compares it like this too
+		case http.ErrAbortHandler:
 			err = io.ErrUnexpectedEOF
 		default:
 			panic(reason)

@@ -40,11 +40,11 @@ func install(t *testing.T, dir string) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	staged, err := os.MkdirTemp(filepath.Dir(dir), "staged-")
+	staged, err := os.MkdirTemp(filepath.Dir(dir), "staged-") //nolint:usetesting // it is renamed, so it lies on the cache's file system
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(staged) //nolint:errcheck // it has been renamed, or is litter in a cache
+	defer os.RemoveAll(staged)
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		raw, err := os.ReadFile(filepath.Join(packages, name))
 		if err == nil {
