@@ -229,6 +229,13 @@ func (nobody) Request(context.Context, string, json.RawMessage) (json.RawMessage
 
 func (nobody) Supports(string) bool { return false }
 
+// Unknown records a call of a tool that the client cannot see: refused like any
+// other (spec/permissions.md), whether or not there is one of the name. The name is
+// the agent's own words, of which there is no end, and not recorded.
+func (b *backend) Unknown(client string) {
+	(*Host)(b).Audit.Refused(audit.Record{Actor: client, Via: "mcp", Client: client, Reason: "permission-denied"})
+}
+
 // subscribers are who wants to hear what happens outside of requests.
 type subscribers struct {
 	mu   sync.Mutex

@@ -27,6 +27,9 @@ type Backend interface {
 	// logging/setLevel. For logging/setLevel the backend remembers the level and
 	// starts nothing. up is nil where the gateway asks for itself.
 	Request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up Upstream) (json.RawMessage, error)
+	// Unknown is told that an agent called a tool that it cannot see, for the
+	// record.
+	Unknown(client string)
 	// Subscribe delivers events until cancel is called. The function it gets
 	// returns at once.
 	Subscribe(func(Event)) (cancel func())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,29 @@ func TestAnIDInFlightCannotBeUsedAgain(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
+}
+
+func TestACallOfAToolThatIsNotShownIsRefusedAndRecorded(t *testing.T) {
+	r := newRig(t, Limits{})
+	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(demo, "echo")}})
+	r.fake.set("another", Catalog{Connectors: []Exposed{offer(demo, "echo", "hidden")}})
+	session := r.open("agent", "{}")
+	var said [2]string
+	for i, name := range []string{"demo__main__hidden", "demo__main__nothing"} {
+		got := r.send("POST", request("1", "tools/call", `{"name":"`+name+`"}`), session).body
+		if !strings.Contains(got, `"code":"permission-denied"`) {
+			t.Error(got)
+		}
+		said[i] = strings.ReplaceAll(got, name, "NAME")
+	}
+	if said[0] != said[1] {
+		t.Errorf("an agent can tell them apart: %q", said)
+	}
+	r.fake.mu.Lock()
+	defer r.fake.mu.Unlock()
+	if !slices.Equal(r.fake.unknown, []string{"agent", "agent"}) {
+		t.Errorf("the backend was told of %q", r.fake.unknown)
+	}
 }
 
 func TestSessionsAreBounded(t *testing.T) {

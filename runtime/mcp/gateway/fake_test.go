@@ -38,6 +38,7 @@ type fake struct {
 	tools    map[string]tool // by original name
 	requests map[string]tool // by method
 	seen     []string        // "ID what params"
+	unknown  []string        // clients
 	event    func(Event)
 	revision atomic.Uint64
 }
@@ -89,6 +90,12 @@ func (f *fake) Request(ctx context.Context, _ string, id plugins.ID, method stri
 		return json.RawMessage(`{}`), nil
 	}
 	return do(ctx, params, up)
+}
+
+func (f *fake) Unknown(client string) {
+	f.mu.Lock()
+	f.unknown = append(f.unknown, client)
+	f.mu.Unlock()
 }
 
 func (f *fake) Subscribe(event func(Event)) func() {

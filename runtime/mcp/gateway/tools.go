@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"sallyport/internal/coded"
 )
@@ -20,6 +21,9 @@ func (g *Gateway) callTool(c *call) (json.RawMessage, error) {
 	}
 	tool := v.toolBy[name]
 	if tool == nil {
+		if !v.clashing("tool", name) {
+			g.backend.Unknown(c.client.name)
+		}
 		return nil, v.missing("tool", name)
 	}
 	params := c.params
@@ -51,13 +55,15 @@ func (g *Gateway) getPrompt(c *call) (json.RawMessage, error) {
 	return g.request(c, prompt.connector, params)
 }
 
+func (v *view) clashing(noun, name string) bool { return v.clashes[noun+" "+name] != "" }
+
 // missing is the refusal for a name that is not shown. It is the same whether the
 // name exists for somebody else or for nobody.
 func (v *view) missing(noun, name string) error {
 	if sentence, ok := v.clashes[noun+" "+name]; ok {
 		return &coded.Error{Code: "name-clash", Sentence: sentence, Next: "rename one of them, or give this client only one of the connectors"}
 	}
-	return badParams("Unknown %s: %s", noun, name)
+	return refuse(codeInvalidParams, fmt.Sprintf("Unknown %s: %s", noun, name), []byte(`{"code":"permission-denied"}`))
 }
 
 // parameter finds the one string parameter that a request is routed by. Two of

@@ -191,6 +191,8 @@ func (h *host) Request(ctx context.Context, _ string, _ plugins.ID, method strin
 	return h.conn.Call(ctx, method, params, up)
 }
 
+func (h *host) Unknown(string) {}
+
 func (h *host) Subscribe(event func(gateway.Event)) func() {
 	h.event = event
 	return func() {}
