@@ -70,24 +70,30 @@ func newRig(t *testing.T) *rig {
 	r.plugin("fake", map[string][]string{"main": {"polite"}})
 	r.plugin("two", map[string][]string{"a": {"polite"}, "b": {"polite"}})
 	r.write("broken/plugin.json", []byte(`{"name": "broken",`), 0o644)
-	h, err := host.Open(t.Context(), host.Config{Places: places, Version: "1.2.3", Home: filepath.Join(r.dir, "home"),
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(r.dir, "home"), "AWS_SECRET_ACCESS_KEY=" + sentinel}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.host = h
-	t.Cleanup(func() {
-		if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	h.Health.Clear(health.Starting, "")
+	r.open(places)
+	h := r.host
 	if err := h.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.listen()
 	r.addTokens()
 	return r
+}
+
+func (r *rig) open(places host.Places) {
+	r.t.Helper()
+	h, err := host.Open(r.t.Context(), host.Config{Places: places, Version: "1.2.3", Home: filepath.Join(r.dir, "home"),
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(r.dir, "home"), "AWS_SECRET_ACCESS_KEY=" + sentinel}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.host = h
+	h.Health.Clear(health.Starting, "")
+	r.t.Cleanup(func() {
+		if err := h.Close(context.WithoutCancel(r.t.Context())); err != nil {
+			r.t.Error(err)
+		}
+	})
 }
 
 func (r *rig) listen() {

@@ -66,6 +66,21 @@ func (t *toolChoice) from(offered []approvals.OfferedTool) []string {
 	return chosen
 }
 
+// onOffer refuses a name that the server does not offer, and says which it does.
+func (t *toolChoice) onOffer(offered []approvals.OfferedTool) error {
+	var names []string
+	for _, tool := range offered {
+		names = append(names, tool.Name)
+	}
+	for _, name := range t.tools {
+		if !slices.Contains(names, name) {
+			return &coded.Error{Code: "tool-missing", Sentence: "the server does not offer " + quote(name) + ", so no tool was allowed",
+				Next: "choose among " + strings.Join(names, ", ")}
+		}
+	}
+	return nil
+}
+
 // classes confirms, for tools chosen as reading only, that this is what they are.
 func (t *toolChoice) classes(chosen []string) map[string]permissions.Class {
 	if !t.readOnly {
@@ -176,6 +191,9 @@ func (c *command) answer(ctx context.Context, h *client.Client, id, word string,
 	if word == "allow" && choice.given() {
 		var open api.DecisionDetail
 		if err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(id), nil, &open); err != nil {
+			return api.Decision{}, err
+		}
+		if err := choice.onOffer(open.Tools); err != nil {
 			return api.Decision{}, err
 		}
 		given.Tools = choice.from(open.Tools)
