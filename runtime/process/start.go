@@ -20,7 +20,7 @@ import (
 // ctx bounds the start, not the child's life; when the grant ends, the child is
 // stopped with the grant's reason.
 //
-// Errors are *coded.Error: those of the grant; not-stdio, cwd-missing,
+// Errors are *coded.Error: those of the grant; not-stdio, cwd-missing, cwd-outside,
 // data-folder, exec-not-found, exec-denied, exec-format, start-failed,
 // start-slow, executable-changed, argument-nul, batch-argument, budget-invalid,
 // start-in-progress, host-closing, and those of env.Plan.Environ. After any of
@@ -131,7 +131,37 @@ func prepareFolders(l approvals.Launch) error {
 	case !info.IsDir():
 		return cwdMissing(l, "is not a folder")
 	}
+	return staysInside(l)
+}
+
+// staysInside refuses a working directory that a link leads out of the plugin's
+// folder that it is in: a server can make links in its data folder, for its next
+// start (Agent Plugins 1.0.0 §7.2.1).
+func staysInside(l approvals.Launch) error {
+	for _, folder := range []string{l.Env.Root, l.Data} {
+		if folder == "" || !isBelow(folder, l.Dir) {
+			continue
+		}
+		base, err := filepath.EvalSymlinks(folder)
+		if err != nil {
+			return cwdMissing(l, "cannot be read")
+		}
+		dir, err := filepath.EvalSymlinks(l.Dir)
+		if err != nil {
+			return cwdMissing(l, "cannot be read")
+		}
+		if !isBelow(base, dir) {
+			return &coded.Error{Code: "cwd-outside", Sentence: "a link leads the working directory out of the plugin's folder",
+				Next: "look at the plugin's data folder, and remove the link"}
+		}
+	}
 	return nil
+}
+
+// isBelow reports whether path is folder or in it, by names alone.
+func isBelow(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func cwdMissing(l approvals.Launch, what string) error {

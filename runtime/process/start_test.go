@@ -82,6 +82,25 @@ func TestChildHasThreeDescriptorsAlsoWhenSallyportInheritedMore(t *testing.T) {
 	}
 }
 
+// linkIn makes a link to target in a folder, and returns its path.
+func linkIn(t *testing.T, folder, target string) string {
+	t.Helper()
+	link := filepath.Join(folder, "link")
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Symlink(target, link)); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+func TestAChildStartsWhereALinkStaysInside(t *testing.T) {
+	l := childLaunch(t, "exit", "0")
+	if err := os.MkdirAll(filepath.Join(l.Data, "real"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.Dir = linkIn(t, l.Data, "real")
+	<-start(t, newManager(t, nil), l).Gone()
+}
+
 func TestNothingStartsThatMustNot(t *testing.T) {
 	script := func(t *testing.T, name, text string, mode os.FileMode) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -99,6 +118,12 @@ func TestNothingStartsThatMustNot(t *testing.T) {
 		{"an endpoint", func(_ *testing.T, l *approvals.Launch) { l.Transport = plugins.StreamableHTTP }, "not-stdio"},
 		{"a launch of nothing", func(_ *testing.T, l *approvals.Launch) { *l = approvals.Launch{Transport: plugins.Stdio} }, "start-failed"},
 		{"a folder that does not exist", func(_ *testing.T, l *approvals.Launch) { l.Dir += "/gone" }, "cwd-missing"},
+		{"a folder that a link in the data folder leads out to", func(t *testing.T, l *approvals.Launch) {
+			l.Dir = linkIn(t, l.Data, t.TempDir())
+		}, "cwd-outside"},
+		{"a folder below such a link", func(t *testing.T, l *approvals.Launch) {
+			l.Dir = filepath.Join(linkIn(t, l.Data, filepath.Dir(l.Env.Root)), filepath.Base(l.Env.Root))
+		}, "cwd-outside"},
 		{"a folder that is a file", func(_ *testing.T, l *approvals.Launch) { l.Dir = self() }, "cwd-missing"},
 		{"a program that does not exist", func(_ *testing.T, l *approvals.Launch) { l.Path = "/gone/program" }, "exec-not-found"},
 		{"a file that is no program", func(t *testing.T, l *approvals.Launch) { l.Path = script(t, "x", "hello\n", 0o755) }, "exec-format"},
