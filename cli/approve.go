@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -272,8 +273,7 @@ func parseTools(line string, offered []approvals.OfferedTool) (toolChoice, error
 	for word := range strings.SplitSeq(line, ",") {
 		word = strings.TrimSpace(word)
 		at := slices.IndexFunc(offered, func(t approvals.OfferedTool) bool { return t.Name == word })
-		var n int
-		if _, err := fmt.Sscanf(word, "%d", &n); at < 0 && err == nil && n >= 1 && n <= len(offered) {
+		if n, err := strconv.Atoi(word); at < 0 && err == nil && n >= 1 && n <= len(offered) {
 			at = n - 1
 		}
 		if at < 0 {

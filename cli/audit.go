@@ -168,7 +168,11 @@ func (c *command) auditExport() *cobra.Command {
 			}
 			values.Set("format", format)
 			return c.withHost(cmd.Context(), func(h *client.Client) error {
-				err := h.Stream(cmd.Context(), "/v1/audit/export", values, c.Out)
+				out, flush := c.forEyes()
+				err := h.Stream(cmd.Context(), "/v1/audit/export", values, out)
+				if err == nil {
+					err = flush()
+				}
 				if errors.Is(err, io.ErrUnexpectedEOF) {
 					return fmt.Errorf("the export ended early: what was written is not all: %w", err)
 				}

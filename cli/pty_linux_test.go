@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -163,5 +164,33 @@ func TestApproveOnATerminal(t *testing.T) {
 				t.Errorf("it is not %s: %s", row.state, out)
 			}
 		})
+	}
+}
+
+// TestRawAnswersOnATerminal: an export and a result are a script's byte for byte,
+// and a person's without what acts on a terminal.
+func TestRawAnswersOnATerminal(t *testing.T) {
+	if _, err := fakeServer(); err != nil { // with the go command's own home, where its cache is
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := addPlugin(filepath.Join(home, ".agents", "plugins"), "fake", []string{"main"}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "approve", "fake", "--yes", "--tools", "echo")
+	run(t, "call", "fake", "absent\x1b[2J\u202e")
+	for _, line := range [][]string{
+		{"audit", "export", "--format", "csv"}, {"audit", "export"},
+		{"call", "fake", "echo", "--args", `{"a":"x‮y"}`, "--json"}, {"call", "fake", "echo", "--args", `{"a":"x‮y"}`},
+	} {
+		s := onTerminal(t, home, line...)
+		code, text := s.end(), s.text()
+		if code != 0 || strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `\u{202E}`) && !strings.Contains(text, `\u202e`) {
+			t.Errorf("sallyport %q exits with %d and prints %q", line, code, text)
+		}
+		if _, out, _ := run(t, line...); line[0] == "call" && !strings.Contains(out, "x\u202ey") {
+			t.Errorf("a script gets %q", out)
+		}
 	}
 }

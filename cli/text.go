@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"golang.org/x/term"
 
 	"sallyport/runtime/approvals"
 )
@@ -47,6 +51,37 @@ func (t terminal) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// forEyes is where bytes go that scripts get as they are: on a terminal they pass
+// the wall, line by line. flush writes the last line.
+func (c *command) forEyes() (w io.Writer, flush func() error) {
+	if file, ok := c.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		l := &byLine{w: terminal{c.Out}}
+		return l, l.flush
+	}
+	return c.Out, func() error { return nil }
+}
+
+// byLine hands on whole lines only, so that no character is cut.
+type byLine struct {
+	w    io.Writer
+	rest []byte
+}
+
+func (l *byLine) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if _, err := l.w.Write(l.rest[:end]); err != nil {
+		return 0, err
+	}
+	l.rest = append(l.rest[:0], l.rest[end:]...)
+	return len(p), nil
+}
+
+func (l *byLine) flush() error {
+	_, err := l.w.Write(l.rest)
+	return err
 }
 
 // escaped writes what cannot be seen in encoded JSON as \u escapes: the same

@@ -75,10 +75,13 @@ A refused call prints its reason code and exits with 1.`,
 }
 
 // printRaw prints the server's own bytes: a number or text in them is not ours
-// to rewrite.
+// to rewrite. Only a person's terminal is spared what cannot be seen.
 func (c *command) printRaw(raw json.RawMessage) error {
-	_, err := fmt.Fprintf(c.Out, "%s\n", raw)
-	return err
+	out, flush := c.forEyes()
+	if _, err := fmt.Fprintf(out, "%s\n", raw); err != nil {
+		return err
+	}
+	return flush()
 }
 
 // printResult prints the text of a result, and anything else as JSON. A result
