@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"sallyport/internal/coded"
@@ -57,7 +58,9 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 		return nil, coded.New("endpoint-refused", "an endpoint is https, or http on this machine, and holds no password")
 	}
 	transport := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
-	if !loopback {
+	if loopback {
+		transport.DialContext = (&net.Dialer{Control: onThisMachine}).DialContext
+	} else {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
 	w := &endpoint{
@@ -77,6 +80,16 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// onThisMachine looks at the address that is dialled in fact: "localhost" is only a
+// name, and what it stands for is in a file and may be asked of somebody
+// (spec/permissions.md, net).
+func onThisMachine(_, address string, _ syscall.RawConn) error {
+	if host, _, err := net.SplitHostPort(address); err == nil && host != "localhost" && isLoopback(host) {
+		return nil
+	}
+	return coded.New("endpoint-refused", "the endpoint's name stands for another machine than this one")
 }
 
 // receive listens for what belongs to no call, for as long as the server offers

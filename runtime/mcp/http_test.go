@@ -212,6 +212,26 @@ func TestWhatMayBeDialled(t *testing.T) {
 	}
 }
 
+func TestPlainHTTPReachesThisMachineOnly(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"127.0.0.1:80": true, "127.8.9.1:80": true, "[::1]:80": true,
+		"10.0.0.7:80": false, "192.0.2.1:80": false, "[2001:db8::1]:80": false, "0.0.0.0:80": false, "localhost:80": false, "": false,
+	} {
+		if err := onThisMachine("tcp", address, nil); (err == nil) != ok || err != nil && coded.Of(err) != "endpoint-refused" {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	url, _ := sdkServer(t, true, nil)
+	c, err := Dial(strings.Replace(url, "127.0.0.1", "localhost", 1), nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.Close(nil); <-c.Gone() }()
+	if _, err := Handshake(t.Context(), c, "0"); err != nil {
+		t.Error("a name that stands for this machine:", err)
+	}
+}
+
 func TestADialledServersFaults(t *testing.T) {
 	for _, row := range []struct{ name, kind, body, code string }{
 		{"bad JSON", "application/json", `{"jsonrpc"`, MalformedJSON},
