@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/env"
 )
 
@@ -41,11 +42,15 @@ func (p *sharedPath) ask() {
 	})
 }
 
-// stop waits for an asking that is under way; its context has ended.
+// stop waits for an asking that is under way; its context has ended. Whoever comes
+// later is told that nobody asks any more.
 func (p *sharedPath) stop() {
-	asked := true
-	p.once.Do(func() { asked = false })
-	if asked && p.done != nil {
-		<-p.done
+	if p.done == nil {
+		return
 	}
+	p.once.Do(func() {
+		p.err = coded.New("closing", "Sallyport is closing")
+		close(p.done)
+	})
+	<-p.done
 }
