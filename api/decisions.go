@@ -63,7 +63,21 @@ var decisionRoutes = []Route{{
 	Method: http.MethodPost, Path: "/v1/decisions/{id}/answer", Access: Operator,
 	Summary: "Answers a decision once. An allow to run tries the plugin and answers with the next decision.",
 	Body:    Answer{}, Answer: Decision{}, Serve: (*Server).answerDecision,
+}, {
+	Method: http.MethodPost, Path: "/v1/decisions/accept-store", Access: Operator,
+	Summary: "Makes a store that was found put back count again: the operator's explicit word.",
+	Answer:  Done{}, Serve: (*Server).acceptStore,
 }}
+
+func (s *Server) acceptStore(c Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	if err := s.host.Gate.AcceptRollback(r.Context(), s.by(c)); err != nil {
+		return nil, err
+	}
+	return Done{OK: true}, nil
+}
 
 func (s *Server) listDecisions(_ Caller, r *http.Request) (any, error) {
 	if err := s.host.Fault(); err != nil {

@@ -15,7 +15,7 @@ import (
 
 func (c *command) decisionsCommand() *cobra.Command {
 	return group("decisions", "The questions that wait for you, and those that were answered",
-		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer())
+		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer(), c.acceptStore())
 }
 
 func (c *command) decisionsList() *cobra.Command {
@@ -144,4 +144,33 @@ func printAnswered(w io.Writer, d api.Decision) error {
 		p.line("%s: %s", shown(d.Subject), d.State)
 	}
 	return p.err
+}
+
+func (c *command) acceptStore() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "accept-store", Short: "Make a store that was found put back count again", Args: exactly(),
+		Long: `Where an older database was put back, or the seal key was lost, no approval in it
+counts (approval-rolled-back, seal-key-missing). Look at what it says first:
+sallyport plugins list, sallyport audit list. This makes it count as it is; records
+whose own seals do not verify are kept aside and have to be approved again.`,
+		Example: "  sallyport decisions accept-store --yes",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes {
+				return usage("accept-store needs --yes: it makes old approvals count again")
+			}
+			return c.withHost(cmd.Context(), func(h *client.Client) error {
+				var done api.Done
+				if err := h.Post(cmd.Context(), "/v1/decisions/accept-store", nil, &done); err != nil {
+					return err
+				}
+				return c.print(done, func(w io.Writer) error {
+					_, err := fmt.Fprintln(w, "the store counts as it is; see what is approved: sallyport plugins list")
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "you have looked, and mean it")
+	return cmd
 }

@@ -89,12 +89,12 @@ func OpenKeeper(ctx context.Context, dir string, db *store.DB) (*Keeper, error) 
 
 func keyFault(code, sentence string, cause error) *coded.Error {
 	return &coded.Error{Code: code, Sentence: sentence, Err: cause,
-		Next: "put back the key file, or accept the loss and approve every connector again"}
+		Next: "put back the key file, or accept the loss (sallyport decisions accept-store) and approve every connector again"}
 }
 
 func rolledBack(sentence string, cause error) *coded.Error {
 	return &coded.Error{Code: "approval-rolled-back", Sentence: sentence, Err: cause,
-		Next: "review what is approved, then accept the store as it is"}
+		Next: "put the newer store back, or look at what is approved and then: sallyport decisions accept-store"}
 }
 
 // hasSealed reports whether db holds a document of this version's. Entries from

@@ -60,8 +60,7 @@ func (h *Host) fromPool(e mcp.Event) {
 		h.record(audit.Stop, audit.OK, e)
 	case mcp.Crashed:
 		h.record(audit.Crash, audit.Failed, e)
-	case mcp.ParkedEvent:
-		h.record(audit.Park, audit.Failed, e)
+	case mcp.ParkedEvent: // the gate records it
 		h.work.Go(func() { h.park(e) })
 	case mcp.ListChanged:
 		h.notify.tell(gateway.Event{Kind: gateway.ToolsChanged, Connector: e.ID})
