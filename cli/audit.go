@@ -101,7 +101,7 @@ func printAudit(w io.Writer, page api.AuditPage) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SEQ\tAT\tWHO\tACTION\tWHAT\tRESULT") //nolint:errcheck // Flush tells
+	fmt.Fprintln(table, "SEQ\tAT\tWHO\tACTION\tWHAT\tRESULT")
 	for _, r := range page.Records {
 		who, what := r.Actor, strings.Trim(r.Plugin+"/"+r.Binding, "/")
 		switch {
@@ -121,7 +121,7 @@ func printAudit(w io.Writer, page api.AuditPage) error {
 		if r.Count > 1 {
 			result += fmt.Sprintf(" ×%d", r.Count)
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s (%s)\t%s\t%s\t%s\n", r.Seq, r.At.Local().Format("2 Jan 15:04:05"), who, r.Via, r.Action, what, result) //nolint:errcheck // Flush tells
+		fmt.Fprintf(table, "%d\t%s\t%s (%s)\t%s\t%s\t%s\n", r.Seq, r.At.Local().Format("2 Jan 15:04:05"), who, r.Via, r.Action, what, result)
 	}
 	if err := table.Flush(); err != nil || page.Next == "" {
 		return err

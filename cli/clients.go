@@ -81,7 +81,7 @@ func printClients(w io.Writer, clients []api.Client) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSEES\tSINCE") //nolint:errcheck // Flush tells
+	fmt.Fprintln(table, "NAME\tSEES\tSINCE")
 	for _, one := range clients {
 		sees := strings.Join(one.Scope.Only, ", ")
 		if one.Scope.All {

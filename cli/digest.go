@@ -24,7 +24,7 @@ A tree that has no digest prints "error CODE PATH" to stderr and exits with 1.`,
 				return c.digestRefused(err)
 			}
 			for _, warning := range tree.Warnings {
-				fmt.Fprintf(c.Err, "warning %s %s\n", warning.Code, warning.Path) //nolint:errcheck // stderr
+				fmt.Fprintf(c.Err, "warning %s %s\n", warning.Code, warning.Path)
 			}
 			return c.print(digestAnswer(tree), func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, tree.Digest)
@@ -44,7 +44,7 @@ func (c *command) digestRefused(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	fmt.Fprintf(c.Err, "error %s %s\n", refused.Code, refused.Path) //nolint:errcheck // stderr
+	fmt.Fprintf(c.Err, "error %s %s\n", refused.Code, refused.Path)
 	if c.json {
 		c.printJSON(map[string]string{"error": refused.Code, "path": refused.Path}) //nolint:errcheck // stdout, and failing already
 	}
