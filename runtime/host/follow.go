@@ -68,23 +68,6 @@ func (h *Host) housekeeping() {
 	}
 }
 
-// reportGate keeps health in step with sealed records that do not count.
-func (h *Host) reportGate() {
-	h.Health.ClearAll(health.ApprovalTampered)
-	for _, problem := range h.Gate.Problems() {
-		switch code := health.Code(problem.Code); code {
-		case health.ApprovalTampered:
-			h.Health.Set(code, problem.Path, health.Args{"plugin": problem.Path})
-		case "seal-key-missing":
-			h.Health.Set(health.SealKeyUnreadable, "", nil)
-		default:
-			h.Health.Set(code, "", nil)
-		}
-	}
-	h.Health.Set(health.SealKeyFile, "", nil)
-	h.reportAudit()
-}
-
 // reportAudit keeps health in step with the audit's own problems.
 func (h *Host) reportAudit() {
 	problem := health.Code(coded.Of(h.Audit.Problem()))

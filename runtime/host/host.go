@@ -92,6 +92,11 @@ type Host struct {
 	starts   atomic.Pointer[chan plugins.ID]
 	levels   levels
 	notify   subscribers
+
+	gateItems struct { // what reportGate has told health
+		sync.Mutex
+		reported map[gateItem]bool
+	}
 }
 
 // Open takes the data folder and opens everything in it, in the order of the
