@@ -182,7 +182,7 @@ func TestRawAnswersOnATerminal(t *testing.T) {
 	run(t, "call", "fake", "absent\x1b[2J\u202e")
 	for _, line := range [][]string{
 		{"audit", "export", "--format", "csv"}, {"audit", "export"},
-		{"call", "fake", "echo", "--args", `{"a":"x\u202ey"}`, "--json"}, {"call", "fake", "echo", "--args", `{"a":"x\u202ey"}`},
+		{"call", "fake", "echo", "--args", "{\"a\":\"x\u202ey\"}", "--json"}, {"call", "fake", "echo", "--args", "{\"a\":\"x\u202ey\"}"},
 	} {
 		s := onTerminal(t, home, line...)
 		code, text := s.end(), s.text()
