@@ -52,7 +52,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 	arguments := map[string][]string{
 		"plugins show": {"notes"}, "diff": {"notes"}, "env": {"notes"}, "approve": {"notes"}, "deny": {"notes"},
 		"enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
-		"decisions show": {"d-absent"}, "decisions answer": {"d-absent", "deny"},
+		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "digest": {t.TempDir()},
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
