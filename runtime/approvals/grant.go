@@ -8,6 +8,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/env"
+	"sallyport/runtime/permissions"
 	"sallyport/runtime/plugins"
 )
 
@@ -43,6 +44,8 @@ type Launch struct {
 	Headers    []plugins.Value
 	Options    plugins.Options
 	Digest     artifact.Digest
+	// Permissions are those that were approved (spec/permissions.md).
+	Permissions permissions.Set
 }
 
 // ID returns the connector the grant is for; zero for the zero Grant.

@@ -62,6 +62,7 @@ func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
 	l := Launch{
 		ID: c.ID, Version: c.Version, Transport: c.Transport, Env: plan, Data: data,
 		Headers: c.Launch.Headers, Options: c.Options, Digest: r.Digest(),
+		Permissions: r.Fields.Permitted.Set(),
 	}
 	expand := func(text string) (string, error) { return env.ExpandFolders(text, root, data, isClaude(c)) }
 	if l.URL, err = expand(c.Launch.URL); err != nil {
