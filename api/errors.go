@@ -99,7 +99,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	w.Write(append(raw, '\n')) //nolint:errcheck // the client has gone: nobody is left to tell
+	_, _ = w.Write(append(raw, '\n'))
 }
 
 func writeError(w http.ResponseWriter, err error) {

@@ -60,12 +60,13 @@ func (s *Server) mcpStream(c Caller, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer connection.Close()
-	connection.SetDeadline(time.Time{}) //nolint:errcheck // a TCP connection takes it
+	_ = connection.SetDeadline(time.Time{}) // a TCP connection takes it
 	const accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + StreamProtocol + "\r\n\r\n"
 	if _, err := io.WriteString(connection, accepted); err != nil {
 		return
 	}
 	if token, ok := bearer(r); ok {
+		s.host.BeginSession(token)
 		defer s.host.EndSession(token)
 	}
 	stream := hijacked{connection, buffered.Reader}

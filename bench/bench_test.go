@@ -181,8 +181,8 @@ func (h *home) start(b *testing.B) {
 
 func (h *home) stop() {
 	if h.process != nil {
-		h.process.Process.Signal(os.Interrupt) //nolint:errcheck // Wait tells
-		h.process.Wait()                       //nolint:errcheck // it was interrupted
+		h.process.Process.Signal(os.Interrupt)
+		h.process.Wait()
 		h.process = nil
 	}
 }
@@ -205,7 +205,7 @@ func connect(b *testing.B, transport mcp.Transport) *mcp.ClientSession {
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	session, err := client.Connect(context.Background(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	must(b, err)
-	b.Cleanup(func() { session.Close() }) //nolint:errcheck // the end of a benchmark
+	b.Cleanup(func() { session.Close() })
 	return session
 }
 
@@ -246,8 +246,8 @@ func startMinimal(b *testing.B, path string) time.Duration {
 	must(b, err)
 	must(b, response.Body.Close())
 	took := time.Since(begun)
-	cmd.Process.Kill() //nolint:errcheck // Wait tells
-	cmd.Wait()         //nolint:errcheck // it was killed
+	cmd.Process.Kill()
+	cmd.Wait()
 	return took
 }
 

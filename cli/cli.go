@@ -142,7 +142,7 @@ func (c *command) printError(err error) {
 		fmt.Fprintln(c.Err, "  next: "+shown.Next)
 	}
 	if c.json {
-		c.printJSON(map[string]any{"error": map[string]string{ //nolint:errcheck // stdout, and failing already
+		_ = c.printJSON(map[string]any{"error": map[string]string{
 			"code": shown.Code, "message": shown.Error(), "next": shown.Next,
 		}})
 	}

@@ -87,7 +87,7 @@ func printClients(w io.Writer, clients []api.Client) error {
 		if one.Scope.All {
 			sees = "all that is enabled"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", one.Name, sees, one.CreatedAt.Local().Format("2 Jan 2006")) //nolint:errcheck // Flush tells
+		fmt.Fprintf(table, "%s\t%s\t%s\n", one.Name, sees, one.CreatedAt.Local().Format("2 Jan 2006"))
 	}
 	return table.Flush()
 }

@@ -22,12 +22,8 @@ const startGrace = 10 * time.Second
 func (c *command) withHost(ctx context.Context, do func(*client.Client) error) error {
 	deadline := time.Now().Add(startGrace)
 	for {
-		running, err := c.sidecar(ctx)
-		if err == nil {
-			defer running.Close()
-			return do(running.Client)
-		}
-		if coded.Of(err) != "not-running" {
+		err := c.withSidecar(ctx, do)
+		if coded.Of(err) != noSidecar {
 			return err
 		}
 		err = c.inProcess(ctx, do)
@@ -44,6 +40,23 @@ func (c *command) withHost(ctx context.Context, do func(*client.Client) error) e
 			return ctx.Err()
 		}
 	}
+}
+
+// noSidecar is the code of an error before anything was asked of a sidecar. It is
+// not "not-running", which a sidecar that ends meanwhile gives: what was asked of
+// that one is not asked again.
+const noSidecar = "no-sidecar"
+
+func (c *command) withSidecar(ctx context.Context, do func(*client.Client) error) error {
+	running, err := c.sidecar(ctx)
+	if coded.Of(err) == "not-running" {
+		return coded.New(noSidecar, "no sidecar is running")
+	}
+	if err != nil {
+		return err
+	}
+	defer running.Close()
+	return do(running.Client)
 }
 
 // running is a sidecar that has proved itself.
@@ -89,12 +102,12 @@ func (c *command) findSidecar(ctx context.Context) (loopback.Discovery, []byte, 
 
 // inProcess opens the host for one command. Nothing listens: the API is called
 // in memory, by the same rules.
-func (c *command) inProcess(ctx context.Context, do func(*client.Client) error) error {
+func (c *command) inProcess(ctx context.Context, do func(*client.Client) error) (err error) {
 	h, err := host.Open(ctx, host.Config{Places: c.places(), Version: c.version, Logger: c.logger()})
 	if err != nil {
 		return err
 	}
-	defer h.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a command's last act; the next open reports what was left
+	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	if err := h.Rescan(ctx); err != nil {
 		return err
 	}

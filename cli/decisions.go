@@ -47,13 +47,13 @@ func printDecisions(w io.Writer, decisions []api.Decision) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tABOUT\tQUESTION\tSTATE\tTIME LEFT") //nolint:errcheck // Flush tells
+	fmt.Fprintln(table, "ID\tABOUT\tQUESTION\tSTATE\tTIME LEFT")
 	for _, d := range decisions {
 		left := "-"
 		if d.State == "open" {
 			left = time.Until(d.ExpiresAt).Round(time.Second).String()
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.ID, shown(d.Subject), question(d), d.State, left) //nolint:errcheck // Flush tells
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.ID, shown(d.Subject), question(d), d.State, left)
 	}
 	return table.Flush()
 }

@@ -46,7 +46,7 @@ func (c *command) digestRefused(err error) error {
 	}
 	fmt.Fprintf(c.Err, "error %s %s\n", refused.Code, refused.Path)
 	if c.json {
-		c.printJSON(map[string]string{"error": refused.Code, "path": refused.Path}) //nolint:errcheck // stdout, and failing already
+		_ = c.printJSON(map[string]string{"error": refused.Code, "path": refused.Path})
 	}
 	return &exitError{code: exitRefused}
 }

@@ -26,9 +26,9 @@ Values are masked but for fixed, harmless ones. What is not listed is not there.
 				}
 				return c.print(view.Vars, func(w io.Writer) error {
 					table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-					fmt.Fprintln(table, "NAME\tFROM\tVALUE") //nolint:errcheck // Flush tells
+					fmt.Fprintln(table, "NAME\tFROM\tVALUE")
 					for _, v := range view.Vars {
-						fmt.Fprintf(table, "%s\t%s\t%s\n", shown(v.Name), v.Source, shown(v.Value)) //nolint:errcheck // Flush tells
+						fmt.Fprintf(table, "%s\t%s\t%s\n", shown(v.Name), v.Source, shown(v.Value))
 					}
 					return table.Flush()
 				})

@@ -54,24 +54,24 @@ func (c *command) bridge(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close() //nolint:errcheck // both ends are done
+	defer func() { _ = stream.Close() }()
 	return c.join(stream)
 }
 
 // join copies both ways. The end of the agent's input ends our side only: what
 // is still being answered is read to its end.
 func (c *command) join(stream *stream) error {
-	input := make(chan error, 1)
+	input := make(chan struct{})
 	go func() {
-		_, err := io.Copy(stream.TCPConn, c.In)
-		stream.CloseWrite() //nolint:errcheck // the reader below tells
-		input <- err
+		_, _ = io.Copy(stream.TCPConn, c.In)
+		_ = stream.CloseWrite() // the reader below tells
+		close(input)
 	}()
 	if _, err := io.Copy(c.Out, stream.reader); err != nil {
 		return fmt.Errorf("cannot pass on what the sidecar says: %w", err)
 	}
 	select {
-	case <-input:
+	case <-input: // the agent has gone: how does not matter
 		return nil
 	default:
 		return &coded.Error{Code: "transport-closed", Sentence: "the sidecar ended the connection",
@@ -105,10 +105,11 @@ func openStream(ctx context.Context, sidecar *running, token string) (*stream, e
 	reader := bufio.NewReaderSize(connection, 64<<10)
 	response, err := http.ReadResponse(reader, request)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open a stream: %w", err)
+		return nil, errors.Join(fmt.Errorf("cannot open a stream: %w", err), connection.Close())
 	}
+	defer func() { _ = response.Body.Close() }() // empty after an upgrade
 	if response.StatusCode != http.StatusSwitchingProtocols {
-		return nil, client.Refusal(response)
+		return nil, errors.Join(client.Refusal(response), connection.Close())
 	}
 	return &stream{connection.(*net.TCPConn), reader}, nil
 }

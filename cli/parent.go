@@ -10,7 +10,7 @@ import (
 func withParent(ctx context.Context, in io.Reader) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
-		io.Copy(io.Discard, in) //nolint:errcheck // its end is what matters
+		_, _ = io.Copy(io.Discard, in) // its end is what matters
 		cancel()
 	}()
 	go watchParent(ctx, cancel)

@@ -14,7 +14,7 @@ func watchParent(ctx context.Context, ended func()) {
 	if err != nil {
 		return // gone already, or not ours to watch: its end closes stdin
 	}
-	defer windows.CloseHandle(handle) //nolint:errcheck // a handle of ours
+	defer windows.CloseHandle(handle)
 	for ctx.Err() == nil {
 		if state, err := windows.WaitForSingleObject(handle, 1000); err != nil || state == windows.WAIT_OBJECT_0 {
 			ended()

@@ -59,13 +59,13 @@ func printPlugins(w io.Writer, list api.PluginList) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSTATE\tVERSION\tTOOLS\tREASON") //nolint:errcheck // Flush tells
+	fmt.Fprintln(table, "ID\tSTATE\tVERSION\tTOOLS\tREASON")
 	for _, one := range list.Connectors {
 		state := one.State
 		if one.Running {
 			state += " (running)"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", shown(one.ID), state, oneLine(one.Version, 20), one.Tools, one.Reason) //nolint:errcheck // Flush tells
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", shown(one.ID), state, oneLine(one.Version, 20), one.Tools, one.Reason)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -177,6 +177,6 @@ func (c *command) serveLogger(stderr bool) (*slog.Logger, func()) {
 // keepLogSmall puts a log over 8 MiB aside, over the one put aside before.
 func keepLogSmall(name string) {
 	if info, err := os.Stat(name); err == nil && info.Size() > 8<<20 {
-		os.Rename(name, name+".1") //nolint:errcheck // a log that cannot be moved just grows on
+		_ = os.Rename(name, name+".1") // a log that cannot be moved just grows on
 	}
 }

@@ -41,9 +41,9 @@ func printTools(w io.Writer, tools []api.Tool) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CONNECTOR\tTOOL\tCLASS\tAGENTS SEE\tDESCRIPTION (by the plugin)") //nolint:errcheck // Flush tells
+	fmt.Fprintln(table, "CONNECTOR\tTOOL\tCLASS\tAGENTS SEE\tDESCRIPTION (by the plugin)")
 	for _, t := range tools {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", shown(t.Connector), shown(t.Name), t.Class, t.Exposed, oneLine(t.Description, 50)) //nolint:errcheck // Flush tells
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", shown(t.Connector), shown(t.Name), t.Class, t.Exposed, oneLine(t.Description, 50))
 	}
 	return table.Flush()
 }

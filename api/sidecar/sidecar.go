@@ -105,7 +105,7 @@ func (s *Sidecar) Stop(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
 	if s.server.Shutdown(grace) != nil {
-		s.server.Close() //nolint:errcheck // it is being ended
+		_ = s.server.Close() // it is being ended
 	}
 	return errors.Join(err, s.Host.Close(ctx))
 }

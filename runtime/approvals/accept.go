@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/audit"
 )
 
 // AcceptRollback makes the store as it is count again after it was found put
 // back, or its key or head lost: an operator's explicit word (spec/approval.md
-// 5.4). Records whose own seals do not verify are kept aside and count no more
+// 5.4). A store that counts is left alone ("nothing-to-accept"). Records whose own seals do not verify are kept aside and count no more
 // than before.
 func (g *Gate) AcceptRollback(ctx context.Context, by By) error {
 	head, _ := g.keeper.state()
@@ -19,6 +20,9 @@ func (g *Gate) AcceptRollback(ctx context.Context, by By) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	fault := g.docs.fault
+	if fault == nil {
+		return &coded.Error{Code: "nothing-to-accept", Sentence: "the store counts already"}
+	}
 	for id := range g.lives {
 		g.endLife(id, rolledBack("the approvals are being reviewed", nil))
 	}

@@ -56,8 +56,11 @@ func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
 	if err != nil {
 		return allowed, err
 	}
-	h.Pool.Stop(ctx, allowed.Subject(), errReplaced) // the running one was approved as something else
-	offer, err := h.Pool.Probe(ctx, grant)
+	var offer approvals.Offer
+	// The running one was approved as something else.
+	if err = h.Pool.Stop(ctx, allowed.Subject(), errReplaced); err == nil {
+		offer, err = h.Pool.Probe(ctx, grant)
+	}
 	if err != nil {
 		if failed := h.Gate.ProbeFailed(context.WithoutCancel(ctx), allowed.ID, err); failed != nil {
 			h.log.Error("a failed probe could not be recorded", "connector", allowed.Subject().String(), "error", failed)
@@ -80,7 +83,7 @@ func VerifyAudit(ctx context.Context, places Places) (audit.Report, error) {
 	if err != nil {
 		return audit.Report{}, err
 	}
-	defer db.Close() //nolint:errcheck // read only
+	defer func() { _ = db.Close() }()
 	keeper, err := approvals.OpenKeeper(ctx, places.Keys(), db)
 	if err != nil {
 		return audit.Report{}, err

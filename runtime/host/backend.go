@@ -177,6 +177,9 @@ func (h *Host) request(ctx context.Context, client string, id plugins.ID, method
 	if !h.Gate.Whole(client, id) {
 		return nil, coded.New("permission-denied", "the client has no such connector")
 	}
+	if _, live := h.Pool.Live(id); !live && method == "resources/unsubscribe" {
+		return json.RawMessage("{}"), nil // its subscriptions ended with it
+	}
 	session, err := h.Pool.Session(ctx, id)
 	if err != nil {
 		return nil, err

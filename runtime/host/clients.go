@@ -2,18 +2,28 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"sync"
+	"time"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/mcp/gateway"
 )
 
+// unusedToken is how long a process may take from getting its token to its stream.
+const unusedToken = time.Minute
+
 // sessions are the tokens of single processes, and how each is given back.
 type sessions struct {
-	mu      sync.Mutex
-	release map[string]func() // by token
+	mu   sync.Mutex
+	open map[[sha256.Size]byte]*processToken // by the token's SHA-256
+}
+
+type processToken struct {
+	release func()
+	unused  *time.Timer
 }
 
 // SessionToken gives a process of the operator's a token of its own for a client
@@ -33,21 +43,43 @@ func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (
 	}
 	h.sessions.mu.Lock()
 	defer h.sessions.mu.Unlock()
-	if h.sessions.release == nil {
-		h.sessions.release = map[string]func(){}
+	if h.sessions.open == nil {
+		h.sessions.open = map[[sha256.Size]byte]*processToken{}
 	}
-	h.sessions.release[token] = release
+	h.sessions.open[sha256.Sum256([]byte(token))] = &processToken{release, time.AfterFunc(unusedToken, func() { h.EndSession(token) })}
 	return token, nil
+}
+
+// BeginSession says that a process's stream is open, so that its token lasts as
+// long as that.
+func (h *Host) BeginSession(token string) {
+	h.sessions.mu.Lock()
+	defer h.sessions.mu.Unlock()
+	if t := h.sessions.open[sha256.Sum256([]byte(token))]; t != nil {
+		t.unused.Stop()
+	}
 }
 
 // EndSession gives a process's token back; any other token stays.
 func (h *Host) EndSession(token string) {
 	h.sessions.mu.Lock()
 	defer h.sessions.mu.Unlock()
-	if release := h.sessions.release[token]; release != nil {
-		release()
-		delete(h.sessions.release, token)
+	key := sha256.Sum256([]byte(token))
+	if t := h.sessions.open[key]; t != nil {
+		t.unused.Stop()
+		t.release()
+		delete(h.sessions.open, key)
 	}
+}
+
+// end gives every token back.
+func (s *sessions) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.open {
+		t.unused.Stop()
+	}
+	s.open = nil
 }
 
 type clientKey struct{}

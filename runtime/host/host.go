@@ -125,7 +125,7 @@ func newHost(cfg Config) *Host {
 		cfg.Environ = os.Environ()
 	}
 	if cfg.Home == "" {
-		cfg.Home, _ = os.UserHomeDir() //nolint:errcheck // without one there is no ~ to show
+		cfg.Home, _ = os.UserHomeDir()
 	}
 	h := &Host{
 		Places: cfg.Places, Version: cfg.Version, Instance: loopback.NewInstance(), User: operator(), StartedAt: cfg.Now().UTC(),
@@ -293,6 +293,7 @@ const auditGrace = 3 * time.Second
 
 func (h *Host) close(ctx context.Context) error {
 	h.quit()
+	h.sessions.end()
 	var errs []error
 	if h.Gateway != nil {
 		errs = append(errs, h.Gateway.Close())

@@ -49,7 +49,7 @@ func newRig(t *testing.T) *rig {
 	}
 	r := &rig{t: t, places: host.PlacesIn(filepath.Join(dir, "base")), home: filepath.Join(dir, "home")}
 	t.Cleanup(func() { // snapshots are read-only
-		filepath.WalkDir(r.places.Data, func(path string, entry fs.DirEntry, err error) error { //nolint:errcheck // TempDir tells
+		filepath.WalkDir(r.places.Data, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {
 				return os.Chmod(path, 0o700)
 			}

@@ -123,7 +123,6 @@ func (h *Host) startLevel(id plugins.ID) {
 // passOn gives agents what a server said outside of any call.
 func (h *Host) passOn(e mcp.Event) {
 	kinds := map[string]gateway.EventKind{
-		"notifications/message":                gateway.LogMessage,
 		"notifications/resources/updated":      gateway.ResourceUpdated,
 		"notifications/resources/list_changed": gateway.ResourcesChanged,
 		"notifications/prompts/list_changed":   gateway.PromptsChanged,

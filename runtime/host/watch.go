@@ -167,7 +167,7 @@ func (f *follower) programStamp(id plugins.ID) string {
 	}
 	var all strings.Builder
 	for _, file := range append(programFiles(launch.Executable), earlier(launch)...) {
-		target, _ := os.Readlink(file) //nolint:errcheck // not a link
+		target, _ := os.Readlink(file)
 		fmt.Fprintln(&all, file, target, stampOf(file))
 	}
 	return all.String()
