@@ -8,14 +8,17 @@ import (
 	"time"
 )
 
-// segment is how many seqs are removed at a time, never a part: 1 to 10,000,
-// 10,001 to 20,000 and so on.
-const segment = 10_000
+// segmentRecords is how many seqs are removed at a time, never a part: 1 to 10,000,
+// 10,001 to 20,000 and so on. An audit that was cut elsewhere does not verify, so
+// nobody but a test sets another.
+const segmentRecords = 10_000
 
 // Retention bounds the audit, spec/audit.md 5.
 type Retention struct {
 	MaxAge     time.Duration // 0 is 90 days
 	MaxRecords uint64        // 0 is 1,000,000
+
+	segment uint64 // 0 is segmentRecords
 }
 
 func (r Retention) withDefaults() Retention {
@@ -24,6 +27,9 @@ func (r Retention) withDefaults() Retention {
 	}
 	if r.MaxRecords == 0 {
 		r.MaxRecords = 1_000_000
+	}
+	if r.segment == 0 {
+		r.segment = segmentRecords
 	}
 	return r
 }
@@ -62,7 +68,7 @@ func (l *Log) removeOldest(ctx context.Context, tx *sql.Tx) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	upTo := (oldest-1)/segment*segment + segment
+	upTo := (oldest-1)/l.policy.segment*l.policy.segment + l.policy.segment
 	if newest <= upTo {
 		return Record{}, errKept
 	}
@@ -71,7 +77,7 @@ func (l *Log) removeOldest(ctx context.Context, tx *sql.Tx) (Record, error) {
 			return Record{}, errors.Join(err, errKept)
 		}
 	}
-	var v verifier
+	v := verifier{segment: l.policy.segment}
 	if err := v.walk(ctx, tx, upTo); err != nil {
 		return Record{}, err
 	}

@@ -46,15 +46,19 @@ func broken(code string, seq uint64, sentence string) error {
 // which Report names too, or says why the records could not be read.
 func (l *Log) Verify(ctx context.Context) (Report, error) {
 	if l.head.keeper == nil {
-		return VerifyDatabase(ctx, l.db, nil)
+		return verify(ctx, l.db, nil, l.policy.segment)
 	}
-	return VerifyDatabase(ctx, l.db, &l.head)
+	return verify(ctx, l.db, &l.head, l.policy.segment)
 }
 
 // VerifyDatabase is Verify without a running log, for the offline command. keeper
 // may be nil.
 func VerifyDatabase(ctx context.Context, db Database, keeper HeadKeeper) (Report, error) {
-	var v verifier
+	return verify(ctx, db, keeper, segmentRecords)
+}
+
+func verify(ctx context.Context, db Database, keeper HeadKeeper, segment uint64) (Report, error) {
+	v := verifier{segment: segment}
 	if keeper != nil { // before the View: the database may be ahead, not the head
 		head, kept, err := keeper.Load()
 		if err != nil {
@@ -78,9 +82,10 @@ func VerifyDatabase(ctx context.Context, db Database, keeper HeadKeeper) (Report
 
 // verifier walks the chain from its oldest record on.
 type verifier struct {
-	sealed *Head // nil: not compared
-	report Report
-	last   Head
+	segment uint64 // how many seqs retention removes at a time
+	sealed  *Head  // nil: not compared
+	report  Report
+	last    Head
 	// wrongStart is set while the oldest record does not follow from the newest
 	// retain record: a break further on may be that record's.
 	wrongStart error
@@ -128,7 +133,7 @@ func (v *verifier) start(r *row) error {
 	if r.Seq == v.last.Seq+1 && r.Prev == v.last.Hash {
 		return nil
 	}
-	if r.Seq < 2 || (r.Seq-1)%segment != 0 {
+	if r.Seq < 2 || (r.Seq-1)%v.segment != 0 {
 		return nil // next says what is wrong
 	}
 	missing := r.Seq - 1
