@@ -44,8 +44,8 @@ type Options struct {
 	// SkipNoise passes over a bounded number of lines that are not MCP
 	// (spec/stdio-framing.md 8).
 	SkipNoise bool
-	// Notification gets what belongs to no call: list changes, resource updates,
-	// log messages. It is called by one goroutine; nil drops them.
+	// Notification gets what belongs to no call: list changes and resource
+	// updates. It is called by one goroutine; nil drops them.
 	Notification func(method string, params json.RawMessage)
 	// Changed is told of a list change by the reader itself, before it reads on;
 	// it must not wait. nil for none.
@@ -412,14 +412,7 @@ func (c *Conn) notified(e Envelope) {
 	case "notifications/cancelled":
 		c.cancelAsk(e.Params)
 	case "notifications/message", "notifications/elicitation/complete":
-		c.mu.Lock()
-		if p, _ := c.sole(); p != nil {
-			c.hold(p, method, bytes.Clone(e.Params))
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
-		c.event(method, e.Params)
+		c.said(method, e.Params)
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if c.change != nil {
 			c.change()
@@ -430,6 +423,20 @@ func (c *Conn) notified(e Envelope) {
 	default:
 		c.stats.unknownNotifications.Add(1)
 	}
+}
+
+// said passes on what a server says during a call and without a link to it: to the
+// one client whose call is in flight. With none or several, which of them it is
+// about cannot be known, and it may tell of one client's data: nobody hears it.
+func (c *Conn) said(method string, params []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, _ := c.sole()
+	if p == nil {
+		c.stats.droppedNotifications.Add(1)
+		return
+	}
+	c.hold(p, method, bytes.Clone(params))
 }
 
 func (c *Conn) event(method string, params []byte) {

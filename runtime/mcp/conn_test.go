@@ -563,7 +563,7 @@ type slowAgent struct {
 
 func (a *slowAgent) Notify(string, json.RawMessage) { <-a.release }
 
-func TestLogMessagesGoToTheOneCallOrTheListener(t *testing.T) {
+func TestLogMessagesGoToTheOneCallOrNowhere(t *testing.T) {
 	heard := make(chan string, 64)
 	conn, _ := connect(t, "polite", Options{Notification: func(method string, _ json.RawMessage) { heard <- method }})
 	up := agent(nil)
@@ -573,14 +573,36 @@ func TestLogMessagesGoToTheOneCallOrTheListener(t *testing.T) {
 	if _, err := conn.Call(t.Context(), "tools/call", args("log", `{"n":1}`), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-heard; got != "notifications/message" {
-		t.Fatal(got)
+	if dropped := conn.Stats().DroppedNotifications; dropped != 1 {
+		t.Fatalf("%d were dropped of one that no agent's call can have caused", dropped)
 	}
 	if _, err := callTool(t.Context(), conn, "change", "{}"); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-heard; got != "notifications/tools/list_changed" {
 		t.Fatal(got)
+	}
+}
+
+func TestALogMessageDuringTwoClientsCallsReachesNeither(t *testing.T) {
+	heard := make(chan string, 64)
+	conn, _ := connect(t, "polite", Options{Notification: func(method string, _ json.RawMessage) { heard <- method }})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	one, two := agent(nil), agent(nil)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := conn.Call(ctx, "tools/call", args("hang", "{}"), one)
+		waiting <- err
+	}()
+	within(t, 10*time.Second, "the first client's call", func() bool { return conn.InFlight() == 1 })
+	if _, err := conn.Call(t.Context(), "tools/call", args("log", `{"n":5}`), two); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-waiting
+	if dropped := conn.Stats().DroppedNotifications; len(one.seen()) != 0 || len(two.seen()) != 0 || len(heard) != 0 || dropped != 5 {
+		t.Fatal(one.seen(), two.seen(), len(heard), dropped)
 	}
 }
 

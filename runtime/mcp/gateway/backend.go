@@ -24,8 +24,9 @@ type Backend interface {
 	// failure.
 	Call(ctx context.Context, client string, id plugins.ID, tool string, params json.RawMessage, up Upstream) (json.RawMessage, error)
 	// Request sends prompts/get, resources/*, completion/complete or
-	// logging/setLevel. For logging/setLevel the backend remembers the level and
-	// starts nothing. up is nil where the gateway asks for itself.
+	// logging/setLevel. For logging/setLevel the backend remembers the level, which
+	// is the one for all agents together; neither that nor resources/unsubscribe
+	// starts a server. up is nil where the gateway asks for itself.
 	Request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up Upstream) (json.RawMessage, error)
 	// Unknown is told that an agent called a tool that it cannot see, for the
 	// record.
@@ -80,14 +81,14 @@ const (
 	ToolsChanged EventKind = iota
 	PromptsChanged
 	ResourcesChanged
-	LogMessage
 	ResourceUpdated
 	// AccessChanged is a change of approvals, scopes or clients.
 	AccessChanged
 )
 
 // Event is something that happened outside of any request. Params is the
-// notification's own, for LogMessage and ResourceUpdated.
+// notification's own, for ResourceUpdated. There is none for a log message: whom
+// one may be shown is known only during a call.
 type Event struct {
 	Kind      EventKind
 	Connector plugins.ID

@@ -50,7 +50,7 @@ func (c *call) withMeta(params json.RawMessage) json.RawMessage {
 	add := `"` + metaPrefix + `protocolVersion":"` + modernVersion + `","` + metaPrefix + `clientCapabilities":` + caps
 	least := c.level
 	if !c.modern {
-		least = level(c.session.level.Load())
+		least = c.session.shown()
 	}
 	if least > 0 {
 		add += `,"` + metaPrefix + `logLevel":"` + levels[least] + `"`

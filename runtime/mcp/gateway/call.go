@@ -94,7 +94,7 @@ func (c *call) notification(method string, params json.RawMessage) []byte {
 	case "notifications/message":
 		least := c.level
 		if !c.modern {
-			least = level(c.session.level.Load())
+			least = c.session.shown()
 		}
 		if !least.admits(params) {
 			return nil

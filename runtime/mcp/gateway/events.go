@@ -52,8 +52,6 @@ func (g *Gateway) pump() {
 			g.sweep(now)
 		case e := <-g.events:
 			switch e.Kind {
-			case LogMessage:
-				g.tellLog(e)
 			case ResourceUpdated:
 				g.tellUpdated(e)
 			default:
@@ -155,21 +153,6 @@ func (a *audience) tellList(kind EventKind) {
 	for _, l := range a.listeners {
 		if l.kinds[kind] {
 			l.tell(listMethods[kind], nil)
-		}
-	}
-}
-
-// tellLog passes on a log message that belongs to no request. The newer
-// generation has no place for one.
-func (g *Gateway) tellLog(e Event) {
-	for client, audience := range g.audiences() {
-		if !g.showsNow(client, e.Connector) {
-			continue
-		}
-		for _, s := range audience.sessions {
-			if s.initialized() && level(s.level.Load()).admits(e.Params) {
-				s.tell(notification("notifications/message", e.Params))
-			}
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"sallyport/runtime/plugins"
 )
 
 // Config is what a Gateway is made of. Backend and Client are required.
@@ -80,6 +82,7 @@ type Gateway struct {
 	clients   map[string]*clientState
 	parked    map[string]*work // by requestState
 	watched   map[watch]int    // resource subscriptions at servers
+	levels    map[plugins.ID]*leveling
 }
 
 // New starts a gateway.
@@ -97,6 +100,7 @@ func New(cfg Config) *Gateway {
 		clients:   map[string]*clientState{},
 		parked:    map[string]*work{},
 		watched:   map[watch]int{},
+		levels:    map[plugins.ID]*leveling{},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.running.Add(1)

@@ -406,16 +406,6 @@ func TestLoggingKeepsToTheSessionsLevel(t *testing.T) {
 	if got := r.send("POST", request("1", "logging/setLevel", `{"level":"loud"}`), quiet).body; !strings.Contains(got, "-32602") {
 		t.Error(got)
 	}
-	// Outside of a call it comes on the standing stream.
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	stream := r.stream(ctx, "GET", "", quiet)
-	r.fake.event(Event{Kind: LogMessage, Connector: plugins.ID{Plugin: "other", Server: "s"}, Params: json.RawMessage(`{"level":"error","data":"other"}`)})
-	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"info","data":"low"}`)})
-	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"error","data":"mine"}`)})
-	if got := stream.next(); got != `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"mine"}}` {
-		t.Error(got)
-	}
 }
 
 func TestListChangesReachThoseWhoseListsTheyAre(t *testing.T) {
@@ -451,7 +441,8 @@ func TestListChangesReachThoseWhoseListsTheyAre(t *testing.T) {
 func TestAStandingStreamGetsWhatCameBeforeAndCanBeTakenOver(t *testing.T) {
 	r := newRig(t, Limits{ChangeTime: time.Millisecond})
 	session := r.open("agent", "{}")
-	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"error","data":0}`)})
+	r.send("POST", request("1", "resources/subscribe", `{"uri":"a://"}`), session)
+	r.fake.event(Event{Kind: ResourceUpdated, Connector: demo, Params: json.RawMessage(`{"uri":"a://","data":0}`)})
 	eventually(t, "kept for later", func() bool {
 		s := r.gateway.find("agent", session[sessionHeader])
 		s.mu.Lock()
@@ -473,7 +464,7 @@ func TestAStandingStreamGetsWhatCameBeforeAndCanBeTakenOver(t *testing.T) {
 	if got := first.next(); got != "" {
 		t.Error(got)
 	}
-	r.fake.event(Event{Kind: LogMessage, Connector: demo, Params: json.RawMessage(`{"level":"error","data":1}`)})
+	r.fake.event(Event{Kind: ResourceUpdated, Connector: demo, Params: json.RawMessage(`{"uri":"a://","data":1}`)})
 	if got := second.next(); !strings.Contains(got, `"data":1`) {
 		t.Error(got)
 	}

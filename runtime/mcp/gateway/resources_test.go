@@ -140,9 +140,7 @@ func TestAClientHearsNothingOfWhatItMayNoLongerSee(t *testing.T) {
 	defer cancel()
 	stream := r.stream(ctx, "GET", "", session)
 	r.fake.set("agent", Catalog{Connectors: []Exposed{offer(second)}})
-	for _, kind := range []EventKind{LogMessage, ResourceUpdated} {
-		r.fake.event(Event{Kind: kind, Connector: demo, Params: json.RawMessage(`{"uri":"a://","level":"error"}`)})
-	}
+	r.fake.event(Event{Kind: ResourceUpdated, Connector: demo, Params: json.RawMessage(`{"uri":"a://"}`)})
 	r.fake.event(Event{Kind: ResourceUpdated, Connector: second, Params: json.RawMessage(`{"uri":"b://"}`)})
 	if got := stream.next(); !strings.Contains(got, "b://") {
 		t.Error(got)

@@ -19,7 +19,7 @@ type session struct {
 	client *clientState
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	level  atomic.Int32
+	asked  atomic.Int32 // the logging level it asked for; 0 is none
 	used   atomic.Int64 // unix nanoseconds of the last request
 
 	mu       sync.Mutex
@@ -48,7 +48,6 @@ func (g *Gateway) newSession(parent context.Context, client string) *session {
 		g: g, client: g.state(client),
 		calls: map[string]*call{}, asks: map[string]chan answer{}, watches: map[string]plugins.ID{},
 	}
-	s.level.Store(int32(levelOf("info")))
 	s.ctx, s.cancel = context.WithCancelCause(parent)
 	s.touch()
 	return s
@@ -121,6 +120,9 @@ func (g *Gateway) end(s *session, reason string) {
 	s.mu.Unlock()
 	for uri, id := range watches {
 		g.unwatch(s.client.name, watch{id, uri})
+	}
+	if v := s.client.view.Load(); v != nil && s.asked.Load() != 0 {
+		g.relevel(v)
 	}
 }
 

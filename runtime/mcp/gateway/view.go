@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sallyport/runtime/plugins"
 )
@@ -167,8 +168,10 @@ func rename(definition []byte, name string) (json.RawMessage, bool) {
 	return splice(definition, at.start, at.end, quote(name)), true
 }
 
-// instructions joins what the servers say about themselves. With more than one,
-// each text is headed by its connector, which is also how its tools are named.
+// instructions joins what the servers say about themselves. Each text is headed by
+// its connector, which is also how its tools are named, and every line of it is
+// quoted: no text can look like the heading of another one. Where there is only one
+// connector under its own names, its text is passed as it is.
 func instructions(order []*Exposed, originals bool) string {
 	var parts []string
 	for _, connector := range order {
@@ -178,9 +181,29 @@ func instructions(order []*Exposed, originals bool) string {
 		if originals {
 			return connector.Instructions
 		}
-		parts = append(parts, connector.ID.String()+": "+connector.Instructions)
+		parts = append(parts, connector.ID.String()+" says:\n"+quoted(connector.Instructions))
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// quoted puts a mark in front of every line, whatever its reader takes for the end
+// of one.
+func quoted(text string) string {
+	const mark = "> "
+	var out strings.Builder
+	out.WriteString(mark)
+	for i, r := range text {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		out.WriteString(text[i : i+size])
+		if endsLine(r) && !(r == '\r' && strings.HasPrefix(text[i+1:], "\n")) {
+			out.WriteString(mark)
+		}
+	}
+	return out.String()
+}
+
+func endsLine(r rune) bool {
+	return '\n' <= r && r <= '\r' || '\x1c' <= r && r <= '\x1e' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
 // has reports whether the connector's capabilities name what; unknown

@@ -82,8 +82,6 @@ func newHost(t *testing.T, path string, modern bool) *host {
 	process := start(t, path)
 	h.conn = mcp.Connect(process, mcp.Options{Notification: func(method string, params json.RawMessage) {
 		switch method {
-		case "notifications/message":
-			h.event(gateway.Event{Kind: gateway.LogMessage, Connector: everything, Params: params})
 		case "notifications/resources/updated":
 			h.event(gateway.Event{Kind: gateway.ResourceUpdated, Connector: everything, Params: params})
 		default:
