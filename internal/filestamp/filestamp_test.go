@@ -72,3 +72,57 @@ func TestAChangeInDisguiseHasAnotherStamp(t *testing.T) {
 		}
 	}
 }
+
+func TestAStampIsRacyUntilATickLater(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, "one")
+	written := time.Now()
+	stamp := of(t, path)
+	for after, want := range map[time.Duration]bool{-time.Hour: true, 0: true, tick - time.Second: true, tick + time.Second: false, time.Hour: false} {
+		if stamp.Racy(written.Add(after)) != want {
+			t.Errorf("%s after it was written, racy is %v", after, !want)
+		}
+	}
+	if (Stamp{}).Racy(written) {
+		t.Error("what is not there is racy")
+	}
+	long := written.Add(-time.Hour)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && !of(t, path).Racy(written) {
+		t.Error("a write time that was set back hides the change time")
+	}
+	if err := os.Chtimes(path, long, written.Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if !of(t, path).Racy(written.Add(time.Hour)) {
+		t.Error("a time in the future is trusted")
+	}
+}
+
+func TestPartsOfAStamp(t *testing.T) {
+	dir := t.TempDir()
+	before := of(t, dir)
+	put(t, filepath.Join(dir, "file"), "one")
+	then := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := os.Chtimes(dir, then, then); err != nil {
+		t.Fatal(err)
+	}
+	after := of(t, dir)
+	if after == before || after.Timeless() != before.Timeless() || after.Node() != before.Node() {
+		t.Error("a new entry changes more or less than size and times")
+	}
+	if runtime.GOOS == "windows" {
+		return // no modes and no file numbers there
+	}
+	if err := os.Chmod(dir, 0o710); err != nil {
+		t.Fatal(err)
+	}
+	if now := of(t, dir); now.Timeless() == before.Timeless() || now.Node() != before.Node() {
+		t.Error("a mode is not of the entry, or is of the node")
+	}
+	if of(t, t.TempDir()).Node() == before.Node() || !before.Node().Exists() || of(t, dir+"/none").Exists() {
+		t.Error("another directory is the same node")
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"sallyport/internal/filestamp"
 )
 
 // manyPlugins writes plugins as they are found in the field, an hour old: a
@@ -71,7 +73,7 @@ func waitUntilNotRacy(tb testing.TB, folder string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for stampOf(info).racy(time.Now()) {
+	for filestamp.Of(info).Racy(time.Now()) {
 		time.Sleep(50 * time.Millisecond)
 	}
 }

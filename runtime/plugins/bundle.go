@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+
+	"sallyport/internal/filestamp"
 )
 
 // maxLinks is how many symbolic links one path may go through.
@@ -26,7 +31,7 @@ var (
 type bundle struct {
 	dir     string // absolute and resolved
 	root    *os.Root
-	touched map[string]stamp
+	touched map[string]filestamp.Stamp
 }
 
 // openBundle opens dir, which may be reached through links, once.
@@ -39,7 +44,7 @@ func openBundle(dir string) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bundle{dir: resolved, root: root, touched: map[string]stamp{}}, nil
+	return &bundle{dir: resolved, root: root, touched: map[string]filestamp.Stamp{}}, nil
 }
 
 func (b *bundle) close() { _ = b.root.Close() }
@@ -95,7 +100,7 @@ func (b *bundle) resolve(name string) (string, fs.FileInfo, error) {
 		here := path.Join(done...)
 		var err error
 		info, err = b.root.Lstat(here)
-		b.touched[here] = stampOf(info)
+		b.touched[here] = filestamp.Of(info)
 		if err != nil {
 			if !isMissing(err) {
 				return "", nil, err
@@ -203,6 +208,15 @@ func (b *bundle) list(name string, limit int) ([]fs.DirEntry, error) {
 		return nil, errLarge
 	}
 	return sortedByName(entries), nil
+}
+
+func sortedByName(entries []fs.DirEntry) []fs.DirEntry {
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // reason is the sentence for a path that cannot be used. It names neither the

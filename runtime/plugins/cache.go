@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"sallyport/internal/filestamp"
 )
 
 // cache keeps loaded plugins by resolved root. An entry holds as long as every
@@ -14,7 +16,7 @@ type cache map[string]cached
 
 type cached struct {
 	plugin  *Plugin
-	touched map[string]stamp
+	touched map[string]filestamp.Stamp
 	// racy: something had changed so shortly before it was read that a later
 	// change might not show. Such an entry is read again.
 	racy bool
@@ -39,7 +41,7 @@ func (c cache) load(from found, next *successor) *Plugin {
 		entry = cached{}
 		entry.plugin, entry.touched = load(from.dir, from.source)
 		for _, s := range entry.touched {
-			entry.racy = entry.racy || s.racy(started)
+			entry.racy = entry.racy || s.Racy(started)
 		}
 	}
 	next.mu.Lock()
@@ -58,12 +60,12 @@ func (e cached) holds(dir string) bool {
 	for name, was := range e.touched {
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
-			if !isMissing(err) || was.exists {
+			if !isMissing(err) || was.Exists() {
 				return false
 			}
 			continue
 		}
-		if stampOf(info) != was {
+		if filestamp.Of(info) != was {
 			return false
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/filestamp"
 )
 
 // load reads the bundle in dir. It always returns a plugin: one that cannot be
 // used has Invalid set, no connectors and no skills. touched says which entries
 // the answer depends on.
-func load(dir, source string) (p *Plugin, touched map[string]stamp) {
+func load(dir, source string) (p *Plugin, touched map[string]filestamp.Stamp) {
 	p = &Plugin{Name: filepath.Base(dir), Format: AgentPlugins, Source: source}
 	b, err := openBundle(dir)
 	if err != nil {

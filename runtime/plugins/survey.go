@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sallyport/internal/filestamp"
 )
 
 // survey is one look at a place: a sum of everything that stat tells about it,
@@ -14,7 +16,7 @@ type survey struct {
 	present bool
 	path    string            // as configured
 	root    string            // resolved
-	id      stamp             // of the root, device and inode only
+	id      filestamp.Stamp   // which directory the root is
 	parts   map[string]uint64 // name in the folder → sum; a tree has one part, ""
 	dirs    []string          // every directory looked at, absolute
 	known   map[string]bool   // the same as a set
@@ -64,13 +66,12 @@ func (s survey) moved() bool {
 	return !s.present || root != s.root || directoryID(root) != s.id
 }
 
-func directoryID(root string) stamp {
+func directoryID(root string) filestamp.Stamp {
 	info, err := os.Stat(root)
 	if err != nil {
-		return stamp{}
+		return filestamp.Stamp{}
 	}
-	full := stampOf(info)
-	return stamp{exists: true, device: full.device, inode: full.inode}
+	return filestamp.Of(info).Node()
 }
 
 // treeSurvey sums every entry below dir.
@@ -137,15 +138,15 @@ func newSummer(seed maphash.Seed) *summer {
 }
 
 func (s *summer) add(name string, info fs.FileInfo) {
-	st := stampOf(info)
+	stamp := filestamp.Of(info)
 	if info != nil && info.IsDir() {
 		// Entries are summed one by one; a directory's own size and times only
 		// repeat that, and change when something left out of a listing does.
-		st.size, st.mtime, st.ctime = 0, 0, 0
+		stamp = stamp.Timeless()
 	}
 	_, _ = s.hash.WriteString(name)
 	_ = s.hash.WriteByte(0)
-	maphash.WriteComparable(&s.hash, st)
+	maphash.WriteComparable(&s.hash, stamp)
 }
 
 // entries sums a directory and returns its subdirectories.
