@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"sallyport/internal/filestamp"
 	"sallyport/runtime/env"
@@ -13,6 +14,8 @@ import (
 
 // programMemo remembers executables as found, so that a list does not hash the
 // same interpreter once a connector. It is for lists only: a start looks again.
+// A file that was written so shortly before it was hashed that a later change might
+// not show in its stamp is not remembered.
 type programMemo struct {
 	mu    sync.Mutex
 	known map[env.Search]program
@@ -31,14 +34,19 @@ type stamped struct {
 // maxPrograms bounds the memory; a full memo starts over.
 const maxPrograms = 4096
 
-func (m *programMemo) put(s env.Search, x env.Executable) {
+// put remembers x, which was begun to be hashed at begun.
+func (m *programMemo) put(s env.Search, x env.Executable, begun time.Time) {
 	p := program{found: x}
 	for _, path := range pathsOf(x) {
 		info, err := os.Stat(path)
 		if err != nil {
 			return
 		}
-		p.files = append(p.files, stamped{path, filestamp.Of(info)})
+		stamp := filestamp.Of(info)
+		if stamp.Racy(begun) {
+			return
+		}
+		p.files = append(p.files, stamped{path, stamp})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -231,6 +232,7 @@ func (r *Resolver) program(ctx context.Context, c plugins.Connector, mode Mode, 
 			return known, nil
 		}
 	}
+	begun := time.Now() // by the clock of the file system, so not one that is handed in
 	found, err := env.Find(ctx, search)
 	if err != nil {
 		return found, err
@@ -238,7 +240,7 @@ func (r *Resolver) program(ctx context.Context, c plugins.Connector, mode Mode, 
 	if err := env.CheckBatch(found.Found, c.Launch.Args); err != nil {
 		return found, err
 	}
-	r.memo.put(search, found)
+	r.memo.put(search, found, begun)
 	return found, nil
 }
 
