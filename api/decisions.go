@@ -140,6 +140,18 @@ func (s *Server) askConnector(c Caller, r *http.Request) (any, error) {
 	return s.decision(r, d), nil
 }
 
+func (s *Server) askTools(c Caller, r *http.Request) (any, error) {
+	id, err := s.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.host.AskTools(r.Context(), id, s.by(c))
+	if err != nil {
+		return nil, err
+	}
+	return s.decision(r, d), nil
+}
+
 // denyConnector answers the open decision with no; where none is open, it asks
 // and answers, so that the no is about what is there now.
 func (s *Server) denyConnector(c Caller, r *http.Request) (any, error) {

@@ -162,6 +162,9 @@ var pluginRoutes = []Route{{
 	Method: http.MethodPost, Path: connectorPath + "/ask", Access: Operator,
 	Summary: "Asks whether it may run: opens a decision.", Answer: Decision{}, Serve: (*Server).askConnector,
 }, {
+	Method: http.MethodPost, Path: connectorPath + "/ask-tools", Access: Operator,
+	Summary: "Asks anew which tools of an enabled connector may be used: opens a decision.", Answer: Decision{}, Serve: (*Server).askTools,
+}, {
 	Method: http.MethodPost, Path: connectorPath + "/deny", Access: Operator,
 	Summary: "Says no: to the open decision, or to what is there now.", Answer: Decision{}, Serve: (*Server).denyConnector,
 }, {

@@ -155,12 +155,8 @@ func (c *command) approve(ctx context.Context, h *client.Client, one api.Connect
 // openQuestion returns the decision to answer: about tools where the connector
 // already may run as it is now, about running otherwise, after it was shown.
 func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Connector, asker *bufio.Reader, yes bool) (api.Decision, error) {
-	if one.State == "tools_required" && one.Decision != "" {
-		var open api.DecisionDetail
-		err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(one.Decision), nil, &open)
-		if err == nil && open.State == "open" && open.Stage == "tools" {
-			return open.Decision, nil
-		}
+	if decision, ok := toolsQuestion(ctx, h, one); ok {
+		return decision, nil
 	}
 	var decision api.Decision
 	if err := h.Post(ctx, pathOf(one, "/ask"), nil, &decision); err != nil {
@@ -184,6 +180,22 @@ func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Co
 		return decision, err
 	}
 	return decision, &coded.Error{Code: "denied", Sentence: one.ID + " is denied; nothing of it runs"}
+}
+
+// toolsQuestion returns the question about tools of a connector that runs as it was
+// approved: the one that is open, or a new one. What is allowed stays so until it
+// is answered. Where that cannot be asked, the first question comes first.
+func toolsQuestion(ctx context.Context, h *client.Client, one api.Connector) (api.Decision, bool) {
+	var decision api.Decision
+	if one.State == "enabled" {
+		return decision, h.Post(ctx, pathOf(one, "/ask-tools"), nil, &decision) == nil
+	}
+	if one.State != "tools_required" || one.Decision == "" {
+		return decision, false
+	}
+	var open api.DecisionDetail
+	err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(one.Decision), nil, &open)
+	return open.Decision, err == nil && open.State == "open" && open.Stage == "tools"
 }
 
 // answer answers one decision. A choice of tools is read from what it offers.

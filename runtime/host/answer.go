@@ -21,6 +21,16 @@ func (h *Host) Ask(ctx context.Context, id plugins.ID, by approvals.By) (approva
 	return h.Gate.Ask(ctx, id, by)
 }
 
+// AskTools asks the operator anew which tools of an enabled connector may be used,
+// with what its server provides now. What is allowed stays so until the answer.
+func (h *Host) AskTools(ctx context.Context, id plugins.ID, by approvals.By) (approvals.Decision, error) {
+	session, err := h.Pool.Session(ctx, id)
+	if err != nil {
+		return approvals.Decision{}, err
+	}
+	return h.Gate.AskTools(ctx, session.Grant(), session.Offer(), by)
+}
+
 // Answer answers a decision. Where that allows a connector to run, it is tried
 // from its snapshot, and the decision returned is the next one: which of its
 // tools may be used. The try goes on when ctx ends, so that a closed window does
