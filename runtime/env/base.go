@@ -30,15 +30,6 @@ var (
 // company network needs.
 const NetworkGroup = "network"
 
-// BaseNames returns what a child on system gets from the parent without being
-// asked, in the words of spec/child-environment.md 1, for messages and help.
-func BaseNames(system string) []string {
-	if system == "windows" {
-		return append([]string(nil), baseWindows...)
-	}
-	return append(append([]string(nil), basePosix...), "LC_*")
-}
-
 // fromBase returns the names of the parent that are on the base list, as the
 // parent spells them.
 func (p Parent) fromBase() []string {

@@ -326,10 +326,19 @@ func TestOrdinaryLiteralsAreNotCredentials(t *testing.T) {
 	}
 }
 
+// Agent Plugins 1.0.0 §9.2.
 func TestExpandFolders(t *testing.T) {
-	got, err := ExpandFolders("--x=${PLUGIN_ROOT}/a:${PLUGIN_DATA}:${HOME}:${CLAUDE_PLUGIN_ROOT}", "/${PLUGIN_DATA}", "/d", false)
-	if want := "--x=/${PLUGIN_DATA}/a:/d:${HOME}:${CLAUDE_PLUGIN_ROOT}"; got != want || err != nil {
-		t.Errorf("got %q %v, want %q", got, err, want)
+	for _, row := range []struct{ what, text, want string }{
+		{"in the midst of text", "--x=${PLUGIN_ROOT}/a:${PLUGIN_DATA}:${HOME}:${CLAUDE_PLUGIN_ROOT}", "--x=/r/${PLUGIN_DATA}/a:/d:${HOME}:${CLAUDE_PLUGIN_ROOT}"},
+		{"what is put in is not scanned again", "${PLUGIN_ROOT}", "/r/${PLUGIN_DATA}"},
+		{"more than once", "a${PLUGIN_DATA}b${PLUGIN_DATA}", "a/db/d"},
+		{"what comes of it is no placeholder", "${PLUGIN_${PLUGIN_DATA}}", "${PLUGIN_/d}"},
+		{"anything else stays", "$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $${PLUGIN_DATA}", "$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $/d"},
+		{"one that does not end", "${PLUGIN_DATA} ${PLUGIN_DATA", "/d ${PLUGIN_DATA"},
+	} {
+		if got, err := ExpandFolders(row.text, "/r/${PLUGIN_DATA}", "/d", false); got != row.want || err != nil {
+			t.Errorf("%s: got %q %v, want %q", row.what, got, err, row.want)
+		}
 	}
 	if _, err := ExpandFolders("${PLUGIN_ROOT}", "", "", false); coded.Of(err) != "reference-invalid" {
 		t.Errorf("no folder: %v", err)

@@ -194,48 +194,6 @@ func TestScanReadsAgainWhatChanged(t *testing.T) {
 	})
 }
 
-func TestExpand(t *testing.T) {
-	for _, test := range []struct{ text, want string }{
-		{"${PLUGIN_ROOT}", "/r/${PLUGIN_DATA}"},
-		{"a${PLUGIN_DATA}b${PLUGIN_DATA}", "a/db/d"},
-		{"${PLUGIN_${PLUGIN_DATA}}", "${PLUGIN_/d}"},
-		{"$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $${PLUGIN_DATA}", "$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $/d"},
-	} {
-		if got := Expand(test.text, "/r/${PLUGIN_DATA}", "/d"); got != test.want {
-			t.Errorf("Expand(%q) = %q, want %q", test.text, got, test.want)
-		}
-	}
-}
-
-func TestResolveCwd(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, data := base+"/root", base+"/data"
-	for _, dir := range []string{root + "/sub", data + "/in", base + "/away"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	link(t, base+"/away", data+"/out")
-	link(t, "sub", root+"/link")
-	writeFile(t, root+"/file", "")
-	for _, test := range []struct{ cwd, want string }{
-		{"", root}, {"./", root}, {"./sub", root + "/sub"}, {"./link", root + "/sub"}, {"${PLUGIN_DATA}", data},
-		{"${PLUGIN_DATA}/in", data + "/in"}, {"${PLUGIN_ROOT}/sub/..", root},
-		{"${PLUGIN_DATA}/out", ""}, {"${PLUGIN_DATA}/../root", ""}, {"./file", ""}, {"./none", ""}, {"/tmp", ""}, {"./../data", ""},
-	} {
-		got, err := ResolveCwd(test.cwd, root, data)
-		if got != filepath.FromSlash(test.want) || (err != nil) != (test.want == "") {
-			t.Errorf("ResolveCwd(%q) = %q, %v, want %q", test.cwd, got, err, test.want)
-		}
-		if err != nil && (coded.Of(err) != "cwd-invalid" || strings.Contains(err.Error(), base)) {
-			t.Errorf("ResolveCwd(%q) refuses with %v", test.cwd, err)
-		}
-	}
-}
-
 func TestOverlay(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -10,19 +10,12 @@ import (
 	"unicode"
 )
 
-// The two placeholders of Agent Plugins 1.0.0 §9.2.
+// The two placeholders of Agent Plugins 1.0.0 §9.2. They are replaced by
+// env.ExpandFolders.
 const (
 	rootPlaceholder = "${PLUGIN_ROOT}"
 	dataPlaceholder = "${PLUGIN_DATA}"
 )
-
-// Expand replaces every ${PLUGIN_ROOT} and ${PLUGIN_DATA} in text, once, from
-// left to right; what is put in is not looked at again and everything else
-// stays as it is (§9.2). It is for args, env values and cwd, never for command,
-// url or headers.
-func Expand(text, root, data string) string {
-	return strings.NewReplacer(rootPlaceholder, root, dataPlaceholder, data).Replace(text)
-}
 
 // containment answers whether a slash-separated path stays within the plugin:
 // nil, fs.ErrNotExist when it does and nothing is there, or errOutside.
@@ -124,8 +117,8 @@ func envEntry(name, value string) string {
 }
 
 // cwdForm checks one of the three forms of §7.2.1. The data folder may not exist
-// yet and other text may expand to it, so its part is checked by names only here
-// and again by ResolveCwd before a start.
+// yet, so its part is checked by names only here, and by what they lead to before
+// every start (runtime/process).
 func cwdForm(cwd string, contained containment) string {
 	if strings.ContainsRune(cwd, 0) {
 		return "cwd holds a NUL character"
@@ -179,34 +172,4 @@ func climbs(path string) bool {
 		}
 	}
 	return false
-}
-
-// ResolveCwd returns the absolute working directory for a declared cwd ("" is
-// the plugin root), which must exist, with every link on the way resolved within
-// root or data, whichever it is rooted in (§7.2.1). root and data are absolute.
-func ResolveCwd(cwd, root, data string) (string, error) {
-	if cwd == "" {
-		cwd = rootPlaceholder
-	}
-	below, inData, ok := cwdBelow(cwd)
-	if !ok {
-		return "", Problem{Code: "cwd-invalid", Path: serversFile, Sentence: cwdForm(cwd, nil)}.refusal()
-	}
-	base := root
-	if inData {
-		base = data
-	}
-	b, err := openBundle(base)
-	if err != nil {
-		return "", Problem{Code: "cwd-invalid", Sentence: "the folder that cwd is rooted in " + reason(err)}.refusal()
-	}
-	defer b.close()
-	resolved, info, err := b.resolve(Expand(below, root, data))
-	if err == nil && !info.IsDir() {
-		err = errKind
-	}
-	if err != nil {
-		return "", Problem{Code: "cwd-invalid", Path: serversFile, Sentence: "cwd " + reason(err)}.refusal()
-	}
-	return filepath.Join(b.dir, filepath.FromSlash(resolved)), nil
 }
