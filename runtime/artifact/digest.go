@@ -3,7 +3,6 @@ package artifact
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 )
 
@@ -12,14 +11,6 @@ const prefix = "a1:"
 
 // Digest names one exact tree: "a1:" and 64 lower-case hex digits.
 type Digest string
-
-// Parse returns s as a Digest, or an error if it is not one.
-func Parse(s string) (Digest, error) {
-	if d := Digest(s); d.Valid() {
-		return d, nil
-	}
-	return "", fmt.Errorf("cannot parse artifact digest %q: want a1: and 64 lower-case hex digits", s)
-}
 
 // Valid reports whether d has the form of a digest that this version makes.
 func (d Digest) Valid() bool {
