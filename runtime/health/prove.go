@@ -150,19 +150,3 @@ func check(body []byte, status int, nonce string, port int, key []byte) (Reply, 
 	}
 	return reply, nil
 }
-
-// Transport returns a transport for our own clients: whatever URL it is given,
-// every connection goes to 127.0.0.1:port, never through a proxy (C65), and is
-// proved by Dial before a request is sent on it.
-func Transport(port int, key []byte) *http.Transport {
-	return &http.Transport{
-		Proxy: nil,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, _, err := Dial(ctx, port, key)
-			return conn, err
-		},
-		DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, errors.New("a local address has no TLS")
-		},
-	}
-}

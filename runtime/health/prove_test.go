@@ -208,6 +208,15 @@ func TestProgramThatAcceptsAndSaysNothingIsGivenUpOn(t *testing.T) {
 	}
 }
 
+// throughDial is how our own clients connect (api/client): whatever URL they are
+// given, every connection is proved before a request is sent on it.
+func throughDial(port int) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, _, err := Dial(ctx, port, testKey)
+		return conn, err
+	}}
+}
+
 // C65: the variables name a proxy that would see the question, C66: the name
 // localhost is never asked for.
 func TestProofNeverGoesThroughAProxy(t *testing.T) {
@@ -225,7 +234,7 @@ func TestProofNeverGoesThroughAProxy(t *testing.T) {
 	if _, err := Prove(t.Context(), port, testKey); err != nil {
 		t.Error(err)
 	}
-	client := &http.Client{Transport: Transport(port, testKey)}
+	client := &http.Client{Transport: throughDial(port)}
 	defer client.CloseIdleConnections()
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "sallyport.example"} {
 		response, err := client.Get("http://" + net.JoinHostPort(host, fmt.Sprint(port)) + DesktopPath)
@@ -248,7 +257,7 @@ func TestOurClientsSendNothingToAStranger(t *testing.T) {
 		}
 		json.NewEncoder(w).Encode(Reply{OK: true, Service: Service})
 	}))
-	client := &http.Client{Transport: Transport(port, testKey)}
+	client := &http.Client{Transport: throughDial(port)}
 	request, err := http.NewRequestWithContext(t.Context(), "GET", loopback.URL(port)+"/v1/status", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +279,7 @@ func TestOurClientsReachTheInstance(t *testing.T) {
 	mux.HandleFunc("/v1/status", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Header.Get("Authorization")) })
 	server.Start()
 	defer server.Close()
-	client := &http.Client{Transport: Transport(port, testKey)}
+	client := &http.Client{Transport: throughDial(port)}
 	defer client.CloseIdleConnections()
 	for range 3 {
 		request, _ := http.NewRequestWithContext(t.Context(), "GET", loopback.URL(port)+"/v1/status", nil)
