@@ -9,6 +9,7 @@ import (
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/permissions"
+	"sallyport/runtime/plugins"
 )
 
 // Answer is what the operator says. Nothing in it has a default that allows.
@@ -137,7 +138,7 @@ func (g *Gate) deny(ctx context.Context, d Decision, by By) (Decision, error) {
 
 // recordOf returns the record of id, a new one where there is none that counts.
 // g.mu is held.
-func (g *Gate) recordOf(id pluginID) *record {
+func (g *Gate) recordOf(id plugins.ID) *record {
 	if r := g.records[id]; r != nil {
 		return r
 	}
@@ -208,7 +209,7 @@ func (g *Gate) changedSinceAsked(ctx context.Context, d Decision, by By, cause e
 		}
 		return closed, errors.Join(refusal, g.commit(ctx, t))
 	}
-	anew := g.newDecision(now, StageRun, by)
+	anew := g.newDecision(now.matter(), StageRun, by)
 	closed.Next = anew.ID
 	if err := t.putDecision(&closed); err != nil {
 		return d, err

@@ -14,7 +14,7 @@ type Approved struct {
 	Tools           []ApprovedTool
 	Prompts         []ApprovedTool
 	Templates       []ApprovedTool
-	Instructions    string // "" unless pinned
+	Instructions    string // "" unless pinned; agents get these, never what a running server says now
 	ServerInfo      json.RawMessage
 	ProtocolVersion string
 	Capabilities    json.RawMessage

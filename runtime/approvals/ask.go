@@ -31,7 +31,7 @@ func (g *Gate) Ask(ctx context.Context, id plugins.ID, by By) (Decision, error) 
 		return *open, nil
 	}
 	t := newTransaction()
-	d := g.newDecision(resolved, StageRun, by)
+	d := g.newDecision(resolved.matter(), StageRun, by)
 	if err := g.ask(ctx, t, d, by); err != nil {
 		return Decision{}, err
 	}
@@ -83,15 +83,24 @@ func unknownConnector(id plugins.ID) *coded.Error {
 		Next: "look at sallyport plugins list"}
 }
 
-// newDecision makes a decision about what was resolved. g.mu is held.
-func (g *Gate) newDecision(r Resolved, stage Stage, by By) *Decision {
+// matter is what a decision is about: a connector as it was found.
+type matter struct {
+	id       plugins.ID
+	identity Identity
+	fields   Fields
+	path     string // the user's PATH that was used
+}
+
+func (r Resolved) matter() matter { return matter{r.Connector.ID, r.Identity, r.Fields, r.Path} }
+
+// newDecision makes a decision about m. g.mu is held.
+func (g *Gate) newDecision(m matter, stage Stage, by By) *Decision {
 	now := g.now()
-	id := r.Connector.ID
 	return &Decision{
 		Schema: schemaVersion, ID: "d-" + strings.ToLower(rand.Text()[:16]), Kind: KindApproval, Stage: stage,
-		Action: g.actionFor(id, stage, r.Identity), Plugin: id.Plugin, Server: id.Server,
+		Action: g.actionFor(m.id, stage, m.identity), Plugin: m.id.Plugin, Server: m.id.Server,
 		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL),
-		State: DecisionOpen, AskedBy: by, Identity: r.Identity, Fields: r.Fields, Path: r.Path,
+		State: DecisionOpen, AskedBy: by, Identity: m.identity, Fields: m.fields, Path: m.path,
 	}
 }
 

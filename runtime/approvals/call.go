@@ -62,14 +62,3 @@ func (g Grant) provides(of func(*liveOffer) map[string]*coded.Error, name string
 	}
 	return nil
 }
-
-// Instructions returns nil if the server's instructions are as they were pinned.
-func (g Grant) Instructions() error {
-	if err := g.Err(); err != nil {
-		return err
-	}
-	if live := g.state.live.Load(); live != nil && live.instructions != nil {
-		return live.instructions
-	}
-	return nil
-}

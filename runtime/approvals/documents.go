@@ -304,15 +304,20 @@ func (d *documents) saveHead() error {
 	return d.keeper.change(func(h *head) { h.Epoch, h.List, h.GUIOnly = epoch, list, guiOnly })
 }
 
-// problems lists the rows that do not count.
-func (d *documents) problems() []docKey {
-	var keys []docKey
+// problems lists why rows do not count, each with its KIND/ID as the path.
+func (d *documents) problems() []*coded.Error {
+	if d.fault != nil {
+		return []*coded.Error{d.fault}
+	}
+	var out []*coded.Error
 	for key, row := range d.rows {
 		if row.problem != nil {
-			keys = append(keys, key)
+			e := *row.problem
+			e.Path = key.String()
+			out = append(out, &e)
 		}
 	}
-	return keys
+	return out
 }
 
 // digests finds every digest in the bytes of every approval, whether or not it

@@ -283,7 +283,7 @@ func (g *Gate) past(t time.Time) time.Time {
 	return t
 }
 
-// event tells that something about a connector changed.
+// auditOf makes the record of what by did to a connector.
 func (g *Gate) auditOf(action, result string, id plugins.ID, by By) audit.Record {
 	return audit.Record{Action: action, Result: result, Plugin: id.Plugin, Binding: id.Server, Actor: by.User, Via: by.Via}
 }
@@ -309,18 +309,7 @@ func (g *Gate) endProbe(decision string, why *coded.Error) {
 func (g *Gate) Problems() []*coded.Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.docs.fault != nil {
-		return []*coded.Error{g.docs.fault}
-	}
-	var out []*coded.Error
-	for key, row := range g.docs.rows {
-		if row.problem != nil {
-			e := *row.problem
-			e.Path = key.String()
-			out = append(out, &e)
-		}
-	}
-	return out
+	return g.docs.problems()
 }
 
 func parseID(s string) plugins.ID {

@@ -778,10 +778,13 @@ func TestALinkIntoTheSourceFolderDoesNotRunTheSource(t *testing.T) {
 func TestWorkingDirectories(t *testing.T) {
 	for _, row := range []struct{ declared, want, code string }{
 		{"", "ROOT", ""},
+		{"./", "ROOT", ""},
 		{"./server", "ROOT/server", ""},
 		{"${PLUGIN_ROOT}/server", "ROOT/server", ""},
 		{"${PLUGIN_DATA}", "DATA", ""},
+		{"${PLUGIN_DATA}/in", "DATA/in", ""},
 		{"../elsewhere", "", "cwd-outside"},
+		{"./../elsewhere", "", "cwd-outside"},
 		{"${PLUGIN_ROOT}/../elsewhere", "", "cwd-outside"},
 		{"${PLUGIN_DATA}/../elsewhere", "", "cwd-outside"},
 	} {

@@ -11,10 +11,6 @@ import (
 	"sallyport/runtime/plugins"
 )
 
-type pluginID = plugins.ID
-
-func connectorOf(id plugins.ID) plugins.Connector { return plugins.Connector{ID: id} }
-
 // launch turns what was resolved, and found equal to what was approved, into what
 // is started: with the verified snapshot in place of the source folder
 // (spec/approval.md 5.2).

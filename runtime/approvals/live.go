@@ -26,10 +26,9 @@ const (
 
 // liveOffer is a running server's offer, compared. It is never changed.
 type liveOffer struct {
-	tools        map[string]*coded.Error // nil: may be called
-	prompts      map[string]*coded.Error
-	templates    map[string]*coded.Error
-	instructions *coded.Error
+	tools     map[string]*coded.Error // nil: may be called
+	prompts   map[string]*coded.Error
+	templates map[string]*coded.Error
 }
 
 // Live compares what a running server provides now with the pins, when a session
@@ -49,10 +48,6 @@ func (g *Gate) Live(grant Grant, offer Offer) []ToolState {
 	live.tools, states = compareTools(grant, approved, offeredTools(offer.Tools))
 	live.prompts = comparePinned(approved.Prompts, offeredBy(offer.Prompts, "name", PinPrompt))
 	live.templates = comparePinned(approved.Templates, offeredBy(offer.Templates, "uriTemplate", PinTemplate))
-	if pin, err := PinText(offer.Instructions); offer.Instructions != "" && (err != nil || pin != approved.Instructions) {
-		live.instructions = &coded.Error{Code: "instructions-changed", Sentence: "its instructions changed since they were approved",
-			Next: "review them and choose its tools again"}
-	}
 	grant.state.live.Store(live)
 	g.mu.Lock()
 	g.tell(Event{"tools", grant.ID(), firstBlocked(states)})

@@ -83,7 +83,7 @@ func (g *Gate) Probed(ctx context.Context, decision string, offer Offer) (Decisi
 	r := old.changed()
 	r.Before, r.Tools, r.Denied, r.Disabled, r.Revoked = old.remembered(), nil, nil, nil, nil
 	r.Run = &runApproval{Identity: d.Identity, Fields: d.Fields, Path: d.Path, Decision: d.ID, Offer: stored, stamp: stamp{*d.AnsweredAt, *d.AnsweredBy}}
-	tools := g.newDecision(Resolved{Connector: connectorOf(id), Fields: d.Fields, Identity: d.Identity, Path: d.Path}, StageTools, *d.AnsweredBy)
+	tools := g.newDecision(matter{id, d.Identity, d.Fields, d.Path}, StageTools, *d.AnsweredBy)
 	tools.Offered = &stored
 	done.Next = tools.ID
 	if err := t.putDecision(&done); err != nil {
@@ -167,7 +167,7 @@ func (g *Gate) AskTools(ctx context.Context, grant Grant, offer Offer, by By) (D
 	if grant.Probe() || r == nil || r.Run == nil || r.Run.Identity != grant.Identity() {
 		return Decision{}, coded.New("no-grant", "the approval to run that the question was about is gone")
 	}
-	d := g.newDecision(Resolved{Connector: connectorOf(id), Fields: r.Run.Fields, Identity: r.Run.Identity, Path: r.Run.Path}, StageTools, by)
+	d := g.newDecision(matter{id, r.Run.Identity, r.Run.Fields, r.Run.Path}, StageTools, by)
 	stored := storeOffer(offer)
 	d.Offered = &stored
 	if err := g.ask(ctx, newTransaction(), d, by); err != nil {

@@ -136,7 +136,7 @@ func (g *Gate) Keep() map[artifact.Digest]bool {
 			add(d.Fields)
 		}
 	}
-	if g.docs.fault != nil || len(g.docs.problems()) > 0 {
+	if len(g.docs.problems()) > 0 {
 		// What does not count may be accepted yet: nothing of it is thrown away.
 		for _, d := range g.docs.digests() {
 			keep[d] = true
