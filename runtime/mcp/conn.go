@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/permissions"
 )
 
 const (
@@ -53,6 +54,10 @@ type Options struct {
 	// Ended says why the connection had to end, if it had to (a grant's Err). It
 	// is preferred to the mere observation that the process is gone; nil for none.
 	Ended func() error
+	// Allowed is what a server that is dialled may be reached at besides its own
+	// endpoint, and Network how.
+	Allowed permissions.Set
+	Network Network
 	// Logger may be nil.
 	Logger *slog.Logger
 }

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+	"unicode"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/permissions"
 )
 
 const (
@@ -27,8 +27,10 @@ const (
 )
 
 // endpoint is the wire to a server that is dialled (MCP 2025-11-25, streamable
-// HTTP). It follows no redirect at all, so that no header reaches another origin,
-// and takes no proxy to a loopback address. It does not resume broken streams.
+// HTTP). It follows no redirect at all, so that no header reaches another origin.
+// It uses no proxy either, whatever HTTPS_PROXY says: a proxy would choose the
+// address that is dialled, and nobody could check it. It does not resume broken
+// streams.
 type endpoint struct {
 	conn    *Conn
 	url     string
@@ -53,16 +55,18 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, &coded.Error{Code: "endpoint-refused", Sentence: "the endpoint is not a URL", Err: err}
 	}
-	loopback := isLoopback(target.Hostname())
-	if target.Scheme != "https" && (target.Scheme != "http" || !loopback) || target.User != nil {
+	host := target.Hostname()
+	if target.Scheme != "https" && (target.Scheme != "http" || !permissions.IsLoopbackName(host)) || target.User != nil {
 		return nil, coded.New("endpoint-refused", "an endpoint is https, or http on this machine, and holds no password")
 	}
-	transport := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
-	if loopback {
-		transport.DialContext = (&net.Dialer{Control: onThisMachine}).DialContext
-	} else {
-		transport.Proxy = http.ProxyFromEnvironment
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return nil, coded.New("endpoint-refused", "the endpoint's host has letters that permissions cannot name; write it with xn--")
 	}
+	out, err := newOutbound(target, o)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{DialContext: out.dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
 	w := &endpoint{
 		url: address, headers: headers, limit: o.limit(), ready: make(chan struct{}),
 		client: &http.Client{
@@ -75,21 +79,6 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 	w.conn, c.wire = c, w
 	go c.run()
 	return c, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// onThisMachine looks at the address that is dialled in fact: "localhost" is only a
-// name, and what it stands for is in a file and may be asked of somebody
-// (spec/permissions.md, net).
-func onThisMachine(_, address string, _ syscall.RawConn) error {
-	if host, _, err := net.SplitHostPort(address); err == nil && host != "localhost" && isLoopback(host) {
-		return nil
-	}
-	return coded.New("endpoint-refused", "the endpoint's name stands for another machine than this one")
 }
 
 // receive listens for what belongs to no call, for as long as the server offers
@@ -158,6 +147,9 @@ func (w *endpoint) post(ctx context.Context, line []byte, begun chan<- error) (w
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
 	response, err := w.do(ctx, http.MethodPost, line)
+	if refusal := deniedBy(err); refusal != nil {
+		return refusal // which is no failure of the server's
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			w.conn.fail(newProtocolError(TransportClosed, "the server cannot be reached", withoutURL(err)))

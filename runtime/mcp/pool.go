@@ -40,6 +40,8 @@ type Config struct {
 	// Headers gives the values of a dialled connector's headers; nil takes them as
 	// they are declared.
 	Headers func(ctx context.Context, l approvals.Launch) (map[string]string, error)
+	// Network is how connectors are dialled; the zero one is the system's.
+	Network Network
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
@@ -258,7 +260,7 @@ func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []a
 	}
 	s, err = p.open(ctx, granted)
 	if err != nil {
-		return nil, nil, granted.Err() == nil, err
+		return nil, nil, granted.Err() == nil && deniedBy(err) == nil, err
 	}
 	return s, p.guard.live(granted, s.Offer()), false, nil
 }
@@ -277,6 +279,7 @@ func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
 	options := Options{
 		MaxFrame: int(launch.Options.MaxFrame), SkipNoise: launch.Options.StdoutNoise == "skip",
 		Ended: g.Err, Logger: p.config.Logger,
+		Allowed: launch.Permissions, Network: p.config.Network,
 		Changed:      s.changed,
 		Notification: s.notified,
 	}
