@@ -46,6 +46,8 @@ type Config struct {
 	Environ []string
 	// Home is the user's home folder; "" asks the system.
 	Home string
+	// Network is how connectors are dialled; the zero one is the system's.
+	Network mcp.Network
 }
 
 // Tokens are the tokens of this installation's files.

@@ -26,7 +26,7 @@ const idleAfter = 30 * time.Minute
 
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
-		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: headers,
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: headers, Network: h.config.Network,
 		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
 	}
 }
