@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -10,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +19,7 @@ import (
 	"sallyport/internal/atomicfile"
 	"sallyport/internal/coded"
 	"sallyport/internal/jcs"
+	"sallyport/internal/onejson"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/store"
 )
@@ -157,12 +156,7 @@ func (k *Keeper) readHead() error {
 		return err
 	}
 	var read head
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&read); err != nil {
-		return errors.New("the sealed head is damaged")
-	}
-	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
+	if onejson.Decode(raw, &read) != nil {
 		return errors.New("the sealed head is damaged")
 	}
 	want, err := k.headSeal(read)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/onejson"
 	"sallyport/runtime/health"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/plugins/bundled"
@@ -56,13 +56,8 @@ func (h *Host) readConfiguration() (Configuration, error) {
 		return Configuration{}, errors.New("config.json cannot be read")
 	}
 	var c Configuration
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
+	if err := onejson.Decode(raw, &c); err != nil {
 		return Configuration{}, fmt.Errorf("config.json: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
-		return Configuration{}, errors.New("config.json: something follows after the end")
 	}
 	return c, nil
 }

@@ -1,11 +1,9 @@
 package process
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"sallyport/internal/atomicfile"
+	"sallyport/internal/onejson"
 	"sallyport/runtime/approvals"
 )
 
@@ -70,14 +69,12 @@ func openRecord(folder string, now time.Time, log *slog.Logger) *record {
 }
 
 func parseRecord(text []byte) ([]entry, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
 	var d document
-	if err := decoder.Decode(&d); err != nil {
-		return nil, errors.New("the record of children is not readable")
-	}
-	if _, err := decoder.Token(); err != io.EOF { // More would pass a lone bracket (C79)
+	switch err := onejson.Decode(text, &d); {
+	case errors.Is(err, onejson.ErrBehind):
 		return nil, errors.New("the record of children has something behind its end")
+	case err != nil:
+		return nil, errors.New("the record of children is not readable")
 	}
 	if d.Version != recordVersion {
 		return nil, fmt.Errorf("the record of children has version %d, which this Sallyport does not know", d.Version)
