@@ -5,14 +5,24 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/host"
+	runtimemcp "sallyport/runtime/mcp"
+	"sallyport/runtime/plugins"
 )
 
 // remote is an MCP server over HTTP that counts who comes.
@@ -124,5 +134,168 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 	if one := f.connector("far/main"); one.State == "enabled" {
 		t.Errorf("it is %+v", one)
+	}
+}
+
+// Where an endpoint's address is no host of the internet's, that has to be approved
+// as well, whoever wrote it there.
+func TestAPrivateAddressIsNotDialledUnasked(t *testing.T) {
+	f := newFort(t)
+	for name, url := range map[string]string{"private": "https://10.255.255.254", "metadata": "https://169.254.169.254", "mapped": "https://[::ffff:192.168.0.1]:8443", "unspecified": "https://0.0.0.0"} {
+		f.addRemote(name, url)
+		begun := time.Now()
+		f.refused("permission-denied", "approve", name, "--yes", "--all-tools")
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("%s: that took %s", name, took)
+		}
+	}
+}
+
+// names is a network in which every name stands for one address, and every address
+// but this machine's leads to one place.
+type names struct {
+	addr    atomic.Value // string
+	dialled atomic.Value // string: the last one
+	place   string
+}
+
+func (n *names) network() runtimemcp.Network {
+	return runtimemcp.Network{
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr(n.addr.Load().(string))}, nil
+		},
+		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			n.dialled.Store(to.String())
+			place := to.String()
+			if !to.Addr().IsLoopback() {
+				place = n.place
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", place)
+		},
+	}
+}
+
+// hostIn opens a host inside of this process, for what no command can be told.
+func (f *fort) hostIn(n *names) *host.Host {
+	f.t.Helper()
+	h, err := host.Open(f.t.Context(), host.Config{Places: host.PlacesIn(filepath.Join(f.dir, "own")), Version: "1.2.3", Home: f.dir,
+		Environ: []string{"HOME=" + f.dir, "PATH=/usr/bin:/bin", "SHELL=/bin/sh"}, Network: n.network()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := h.Close(ctx); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return h
+}
+
+var remoteOperator = approvals.By{User: "tester", Via: approvals.ViaCLI}
+
+// try answers the first question with yes, which dials it.
+func try(t *testing.T, h *host.Host, id plugins.ID) (approvals.Decision, error) {
+	t.Helper()
+	asked, err := h.Ask(t.Context(), id, remoteOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Answer(t.Context(), asked.ID, approvals.Answer{Allow: true}, remoteOperator)
+}
+
+func TestAServerIsDialledOnlyAtAddressesThatArePermitted(t *testing.T) {
+	f := newFort(t)
+	far := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(far.Close)
+	heard := func(n *names) string { said, _ := n.dialled.Load().(string); return said }
+	id := plugins.ID{Plugin: "far", Server: "main"}
+	for _, row := range []struct {
+		name, addr string
+		net        []string
+		dialled    string // "": refused
+	}{
+		{"a name for this machine that does not say so", "127.0.0.1", nil, ""},
+		{"a name for a private address", "10.1.2.3", nil, ""},
+		{"the same with a grant of the domain", "10.1.2.3", []string{"*.example.test"}, ""},
+		{"the same with a grant", "10.1.2.3", []string{"far.example.test"}, "10.1.2.3:443"},
+		{"metadata", "169.254.169.254", []string{"far.example.test"}, ""},
+		{"a public address", "1.1.1.1", nil, "1.1.1.1:443"},
+	} {
+		n := &names{place: far.Listener.Addr().String()}
+		n.addr.Store(row.addr)
+		h := f.hostIn(n)
+		f.addRemote("far", "https://far.example.test")
+		f.declare("far", object{"version": "1.0.0", "extensions": object{"app.sallyport": object{"permissions": object{"net": row.net}}}})
+		if row.net == nil {
+			f.declare("far", object{"version": "1.0.0"})
+		}
+		_, err := try(t, h, id)
+		if got := heard(n); err == nil || (coded.Of(err) == "permission-denied") != (row.dialled == "") || got != row.dialled {
+			t.Errorf("%s: dialled %q, %v", row.name, got, err)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A name that was one machine when it was approved and is another one now is not
+// followed, and the refusal is on record.
+func TestANameThatLeadsElsewhereIsNotFollowedThere(t *testing.T) {
+	f := newFort(t)
+	server := newRemote(t)
+	n := &names{place: server.Listener.Addr().String()}
+	n.addr.Store("127.0.0.1")
+	h := f.hostIn(n)
+	f.addRemote("far", strings.Replace(server.URL, "127.0.0.1", "localhost", 1))
+	id := plugins.ID{Plugin: "far", Server: "main"}
+	offered, err := try(t, h, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Answer(t.Context(), offered.ID, approvals.Answer{Allow: true, Tools: []string{"where"}}, remoteOperator); err != nil {
+		t.Fatal(err)
+	}
+	call := func() error {
+		_, err := h.Call(t.Context(), approvals.ViaCLI, id, "where", []byte(`{"name":"where","arguments":{}}`))
+		return err
+	}
+	if err := call(); err != nil {
+		t.Fatal("a server on this machine:", err)
+	}
+	if err := h.Pool.Stop(t.Context(), id, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.addr.Store("10.1.2.3")
+	heard := server.requests.Load()
+	for range 8 { // no crash, which would be held back
+		if err := call(); coded.Of(err) != "permission-denied" || strings.Contains(err.Error(), "/mcp") || !strings.Contains(err.Error(), "localhost:") {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if now := server.requests.Load(); now != heard {
+		t.Errorf("it heard %d requests more", now-heard)
+	}
+	if err := h.Audit.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := h.Audit.Query(t.Context(), audit.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, r := range page.Records {
+		if r.Action == audit.Refuse && r.Reason == "permission-denied" && r.Plugin == "far" {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no refusal is on record")
+	}
+	n.addr.Store("127.0.0.1")
+	if err := call(); err != nil {
+		t.Error("back where it was:", err)
 	}
 }
