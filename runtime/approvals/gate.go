@@ -305,11 +305,17 @@ func (g *Gate) endProbe(decision string, why *coded.Error) {
 }
 
 // Problems lists why sealed records do not count, for health: the codes
-// seal-key-missing, approval-rolled-back, approval-tampered and their like.
+// seal-key-missing, approval-rolled-back, approval-tampered and their like; and
+// seal-key-open, with which they do count.
 func (g *Gate) Problems() []*coded.Error {
+	open := g.keeper.exposed()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.docs.problems()
+	all := g.docs.problems()
+	if open != nil {
+		all = append(all, open)
+	}
+	return all
 }
 
 func parseID(s string) plugins.ID {

@@ -137,6 +137,18 @@ func (k *Keeper) readKey() error {
 	return nil
 }
 
+// exposed says that others on this computer can read or write the key, as its file
+// is now, or returns nil. The key is used all the same: refusing it would stop everything
+// that is approved and take nothing back from whoever has read it.
+func (k *Keeper) exposed() *coded.Error {
+	info, err := os.Stat(filepath.Join(k.dir, keyFile))
+	if err != nil || !openToOthers(info) {
+		return nil
+	}
+	return &coded.Error{Code: "seal-key-open", Sentence: "others on this computer can read or write the key that seals the approvals",
+		Next: "take their right away (chmod 600) and review what is approved"}
+}
+
 func (k *Keeper) makeKey() error {
 	key := make([]byte, keyBytes)
 	rand.Read(key) // never fails, see crypto/rand

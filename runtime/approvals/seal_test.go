@@ -284,6 +284,38 @@ func TestKeyAndHeadAreOwnerOnly(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsOpenToOthersIsToldAndUsed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there the folder's access list keeps others out")
+	}
+	for mode, told := range map[os.FileMode]string{0o640: "seal-key-open", 0o604: "seal-key-open", 0o644: "seal-key-open", 0o620: "seal-key-open", 0o600: "", 0o400: ""} {
+		r := approvalstest.New(t)
+		r.Approve(offer, "read_notes")
+		r.Close()
+		key := filepath.Join(r.Keys(), "seal.key")
+		chmod := func(mode os.FileMode) {
+			if err := os.Chmod(key, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		chmod(mode)
+		r.Open()
+		var codes []string
+		for _, problem := range r.Gate.Problems() {
+			codes = append(codes, problem.Code)
+		}
+		if strings.Join(codes, " ") != told {
+			t.Errorf("mode %o: told %q, want %q", mode, codes, told)
+		}
+		r.Grant() // it is used
+		chmod(0o600)
+		if problems := r.Gate.Problems(); len(problems) != 0 {
+			t.Errorf("mode %o, mended: still told %v", mode, problems)
+		}
+		r.Close()
+	}
+}
+
 // C78: absent is not zero.
 func TestEntriesFromBefore(t *testing.T) {
 	for _, row := range []struct{ what, body, code string }{

@@ -24,6 +24,7 @@ const (
 	ApprovalTampered       Code = "approval-tampered"
 	SealKeyUnreadable      Code = "seal-key-unreadable"
 	SealKeyFile            Code = "seal-key-file"
+	SealKeyOpen            Code = "seal-key-open"
 	PortChanged            Code = "port-changed"
 	PortValueBad           Code = "port-value-bad"
 	PortUnsaved            Code = "port-unsaved"
@@ -146,6 +147,11 @@ func Kinds() []Kind {
 		{
 			Code: SealKeyFile, Title: "The sealing key is a file", Severity: Warning,
 			Text: always("Approvals are sealed with a key in a file, because no keyring is used. A program that runs as you can read it."),
+		},
+		{
+			Code: SealKeyOpen, Title: "The sealing key is open to others", Severity: Warning,
+			Text: always("Other users of this computer can read or write the key that seals the approvals, so they could make approvals that count."),
+			Next: "Take that right away: chmod 600 seal.key in the folder keys of the state folder. Then review what is approved.",
 		},
 		{
 			Code: PortChanged, Title: "The port changed", Severity: Warning,
