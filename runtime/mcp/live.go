@@ -1,6 +1,38 @@
 package mcp
 
-import "sallyport/runtime/plugins"
+import (
+	"encoding/json"
+	"sort"
+	"time"
+
+	"sallyport/runtime/plugins"
+)
+
+// Info is a running session, for people.
+type Info struct {
+	ID         plugins.ID      `json:"id"`
+	PID        int             `json:"pid,omitempty"`
+	Since      time.Time       `json:"since"`
+	InFlight   int             `json:"inFlight"`
+	ServerInfo json.RawMessage `json:"serverInfo,omitempty"`
+	Stats      Stats           `json:"stats"`
+	// Stderr is the end of what the server wrote there: untrusted text.
+	Stderr []string `json:"stderr,omitempty"`
+}
+
+// Running lists the sessions that can be used, by connector.
+func (p *Pool) Running() []Info {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Info
+	for _, slot := range p.slots {
+		if s := slot.session; s != nil && s.Err() == nil {
+			all = append(all, Info{s.id, s.pid, s.since, s.conn.InFlight(), s.server.Info, s.conn.Stats(), s.Tail()})
+		}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].ID.String() < all[j].ID.String() })
+	return all
+}
 
 // Live returns the session of a connector if one can be used now. It starts
 // nothing.

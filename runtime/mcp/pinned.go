@@ -17,7 +17,7 @@ func (s *Session) pinned(ctx context.Context, method string, params []byte) erro
 	if err != nil || !ok {
 		return err
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	return s.pool.guard.mayRefer(s.permit, about)

@@ -189,8 +189,8 @@ func (s *Session) relist(ctx context.Context) {
 	s.pool.tell(Event{Kind: ListChanged, ID: s.id, Tools: states})
 }
 
-// current waits until no list change is left to be looked at.
-func (s *Session) current(ctx context.Context) error {
+// settle waits until no list change is left to be looked at.
+func (s *Session) settle(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		settled, same := s.settled, s.changes == s.compared

@@ -75,14 +75,8 @@ func (g *Gateway) postLegacy(w http.ResponseWriter, r *http.Request, client Clie
 		g.postInitialize(w, client, e)
 		return
 	}
-	id := r.Header.Get(sessionHeader)
-	if id == "" {
-		refuseHTTP(w, http.StatusBadRequest, e.ID, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing", nil).Raw)
-		return
-	}
-	s := g.find(client.Name, id)
+	s := g.sessionOf(w, r, client, e.ID)
 	if s == nil {
-		refuseHTTP(w, http.StatusNotFound, e.ID, refuse(codeInvalidRequest, "The session is unknown or has ended", nil).Raw)
 		return
 	}
 	if e.Kind == mcp.Request {
@@ -91,6 +85,21 @@ func (g *Gateway) postLegacy(w http.ResponseWriter, r *http.Request, client Clie
 	}
 	s.receive(e)
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// sessionOf finds the session that a request names. Where there is none it refuses
+// the request, under the id if that has one, and returns nil.
+func (g *Gateway) sessionOf(w http.ResponseWriter, r *http.Request, client ClientInfo, id []byte) *session {
+	named := r.Header.Get(sessionHeader)
+	if named == "" {
+		refuseHTTP(w, http.StatusBadRequest, id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing", nil).Raw)
+		return nil
+	}
+	s := g.find(client.Name, named)
+	if s == nil {
+		refuseHTTP(w, http.StatusNotFound, id, refuse(codeInvalidRequest, "The session is unknown or has ended", nil).Raw)
+	}
+	return s
 }
 
 func (g *Gateway) postInitialize(w http.ResponseWriter, client ClientInfo, e mcp.Envelope) {
@@ -183,14 +192,8 @@ func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, client Client
 		plain(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
-	id := r.Header.Get(sessionHeader)
-	if id == "" {
-		plain(w, http.StatusBadRequest, "The header Mcp-Session-Id is missing")
-		return
-	}
-	s := g.find(client.Name, id)
+	s := g.sessionOf(w, r, client, nil)
 	if s == nil {
-		plain(w, http.StatusNotFound, "The session is unknown or has ended")
 		return
 	}
 	ctx, stop := context.WithCancel(r.Context())
@@ -217,14 +220,8 @@ func (s *session) read(change int) {
 }
 
 func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, client ClientInfo) {
-	id := r.Header.Get(sessionHeader)
-	if id == "" {
-		plain(w, http.StatusBadRequest, "The header Mcp-Session-Id is missing")
-		return
-	}
-	s := g.find(client.Name, id)
+	s := g.sessionOf(w, r, client, nil)
 	if s == nil {
-		plain(w, http.StatusNotFound, "The session is unknown or has ended")
 		return
 	}
 	g.end(s, "the agent ended the session")

@@ -11,24 +11,13 @@ import (
 // callTool is the hot path: params pass as they are but for the name, the result
 // passes as it is.
 func (g *Gateway) callTool(c *call) (json.RawMessage, error) {
-	at, name, err := parameter(c.params, "name")
-	if err != nil {
-		return nil, err
-	}
 	v, err := g.look(c.ctx, c.client)
 	if err != nil {
 		return nil, err
 	}
-	tool := v.toolBy[name]
-	if tool == nil {
-		if !v.clashing("tool", name) {
-			g.backend.Unknown(c.client.name)
-		}
-		return nil, v.missing("tool", name)
-	}
-	params := c.params
-	if tool.original != name {
-		params = splice(params, at.start, at.end, quote(tool.original))
+	tool, params, err := g.pick(c, v, "tool", v.toolBy, 0, c.params)
+	if err != nil {
+		return nil, err
 	}
 	return g.forward(c, tool.connector, params, func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
 		return g.backend.Call(ctx, c.client.name, tool.connector.ID, tool.original, params, up)
@@ -36,23 +25,35 @@ func (g *Gateway) callTool(c *call) (json.RawMessage, error) {
 }
 
 func (g *Gateway) getPrompt(c *call) (json.RawMessage, error) {
-	at, name, err := parameter(c.params, "name")
-	if err != nil {
-		return nil, err
-	}
 	v, err := g.look(c.ctx, c.client)
 	if err != nil {
 		return nil, err
 	}
-	prompt := v.promptBy[name]
-	if prompt == nil {
-		return nil, v.missing("prompt", name)
-	}
-	params := c.params
-	if prompt.original != name {
-		params = splice(params, at.start, at.end, quote(prompt.original))
+	prompt, params, err := g.pick(c, v, "prompt", v.promptBy, 0, c.params)
+	if err != nil {
+		return nil, err
 	}
 	return g.request(c, prompt.connector, params)
+}
+
+// pick finds what an object names, which is the part of the call's params that
+// begins at offset, and returns the params with the server's own name in it.
+func (g *Gateway) pick(c *call, v *view, noun string, by map[string]*listed, offset int, object []byte) (*listed, json.RawMessage, error) {
+	at, name, err := parameter(object, "name")
+	if err != nil {
+		return nil, nil, err
+	}
+	one := by[name]
+	if one == nil {
+		if noun == "tool" && !v.clashing(noun, name) {
+			g.backend.Unknown(c.client.name)
+		}
+		return nil, nil, v.missing(noun, name)
+	}
+	if one.original == name {
+		return one, c.params, nil
+	}
+	return one, splice(c.params, offset+at.start, offset+at.end, quote(one.original)), nil
 }
 
 func (v *view) clashing(noun, name string) bool { return v.clashes[noun+" "+name] != "" }
@@ -114,17 +115,9 @@ func (g *Gateway) complete(c *call) (json.RawMessage, error) {
 	inner := ref.value(c.params)
 	switch text(inner, "type") {
 	case "ref/prompt":
-		at, name, err := parameter(inner, "name")
+		prompt, params, err := g.pick(c, v, "prompt", v.promptBy, ref.start, inner)
 		if err != nil {
 			return nil, err
-		}
-		prompt := v.promptBy[name]
-		if prompt == nil {
-			return nil, v.missing("prompt", name)
-		}
-		params := c.params
-		if prompt.original != name {
-			params = splice(params, ref.start+at.start, ref.start+at.end, quote(prompt.original))
 		}
 		return g.request(c, prompt.connector, params)
 	case "ref/resource":

@@ -1,0 +1,124 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/plugins"
+)
+
+// attempt makes one start and accounts for it.
+func (p *Pool) attempt(ctx context.Context, id plugins.ID, try *attempt) {
+	defer try.cancel(nil)
+	started := p.config.Now()
+	session, states, counts, err := p.begin(ctx, id)
+	if err == nil {
+		p.mu.Lock()
+		p.slots[id].session = session
+		p.mu.Unlock()
+		p.tell(Event{Kind: Started, ID: id, PID: session.pid, Tools: states})
+		if session.open() {
+			p.tasks.Go(func() { session.relist(p.ctx) })
+		}
+		p.tasks.Go(func() { p.watch(session) })
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // who stopped it says it better
+	} else if err != nil && counts {
+		p.crashed(id, 0, started, err)
+	}
+	p.mu.Lock()
+	p.slots[id].attempt = nil
+	p.mu.Unlock()
+	try.session, try.err = session, err
+	close(try.done)
+}
+
+// begin asks for a grant and opens a session under it. A refusal does not count as
+// a crash.
+func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []approvals.ToolState, counts bool, err error) {
+	granted, err := p.guard.grant(ctx, id)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if granted.ID() != id || granted.Probe() {
+		return nil, nil, false, noGrant("the grant is for something else")
+	}
+	s, err = p.open(ctx, granted)
+	if err != nil {
+		return nil, nil, granted.Err() == nil && deniedBy(err) == nil, err
+	}
+	return s, p.guard.live(granted, s.Offer()), false, nil
+}
+
+// open starts or dials, shakes hands and lists, under a grant that stands. After
+// an error nothing is left.
+func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
+	launch, err := g.Launch()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.config.StartTimeout, startTimeout())
+	defer cancel()
+	s := &Session{pool: p, id: g.ID(), permit: g, since: p.config.Now(), settled: make(chan struct{}), over: make(chan struct{})}
+	s.touch()
+	options := Options{
+		MaxFrame: int(launch.Options.MaxFrame), SkipNoise: launch.Options.StdoutNoise == "skip",
+		Ended: g.Err, Logger: p.config.Logger,
+		Allowed: launch.Permissions, Network: p.config.Network,
+		Changed:      s.changed,
+		Notification: s.notified,
+	}
+	if err := p.connect(ctx, s, launch, options); err != nil {
+		return nil, err
+	}
+	if s.server, err = Handshake(ctx, s.conn, p.config.Version); err == nil {
+		s.offer, err = listOffer(ctx, s.conn, s.server)
+	}
+	if err == nil {
+		err = g.Err()
+	}
+	if err != nil {
+		s.conn.Close(err)
+		<-s.conn.Gone()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p *Pool) connect(ctx context.Context, s *Session, l approvals.Launch, o Options) error {
+	switch l.Transport {
+	case plugins.Stdio:
+		child, err := p.guard.start(ctx, s.permit)
+		if err != nil {
+			return err
+		}
+		s.pid, s.conn = child.PID(), Connect(child, o)
+		return nil
+	case plugins.StreamableHTTP:
+		headers, err := p.headers(ctx, l)
+		if err != nil {
+			return err
+		}
+		s.conn, err = Dial(l.URL, headers, o)
+		return err
+	}
+	return coded.New("transport-unsupported", fmt.Sprintf("connectors of the transport %q cannot be used", l.Transport))
+}
+
+func (p *Pool) headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
+	if p.config.Headers != nil {
+		return p.config.Headers(ctx, l)
+	}
+	headers := map[string]string{}
+	for _, h := range l.Headers {
+		headers[h.Name] = h.Value
+	}
+	return headers, nil
+}
+
+func startTimeout() error {
+	return coded.New("start-timeout", "the server was not ready in time")
+}
