@@ -5,12 +5,11 @@
 // stored, and every call to the keyring is bounded, so that one that hangs
 // blocks nothing else (spec/child-environment.md 5, spec/permissions.md).
 //
+// A Backend is the keyring itself: the system's (SystemKeyring) or, only when the
+// operator asks for it, an encrypted file (File). Nothing chooses another backend
+// by itself when one fails, and nothing is ever kept as plain text. The list of
+// names is the host's, because keyrings have none that can be relied on.
+//
 // It decides nothing about who may have a value: env asks for declared and
 // approved names only. host imports it.
 package secrets
-
-import (
-	_ "filippo.io/age"
-	_ "github.com/godbus/dbus/v5"
-	_ "github.com/zalando/go-keyring"
-)
