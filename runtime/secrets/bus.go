@@ -12,8 +12,6 @@ import (
 	"syscall"
 
 	"github.com/godbus/dbus/v5"
-
-	"sallyport/internal/coded"
 )
 
 // bus is a connection to the session bus that ends with the context it was
@@ -148,8 +146,6 @@ func (b *bus) ask(ctx context.Context, path dbus.ObjectPath) error {
 		}
 	}
 }
-
-func named(err error) bool { return coded.Of(err) != "" || errors.Is(err, ErrNotFound) }
 
 // busError gives the errors of the bus and of the API their names.
 func busError(err error) error {

@@ -84,3 +84,6 @@ func (s *Store) explained(err error) error {
 	told.Next = advice(e.Code, s.system)
 	return &told
 }
+
+// named reports whether err already says what happened.
+func named(err error) bool { return coded.Of(err) != "" || errors.Is(err, ErrNotFound) }
