@@ -92,7 +92,7 @@ func (s *server) run(in *os.File) int {
 			rest()
 		}
 		s.reading.Lock()
-		s.reading.Unlock()
+		s.reading.Unlock() //nolint:staticcheck // only waits while a method holds it
 		if err != nil {
 			break
 		}

@@ -48,7 +48,7 @@ func install(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(staged) //nolint:errcheck // gone where it was renamed
+	defer os.RemoveAll(staged) // gone where it was renamed
 	if err := fill(staged, folder); err != nil {
 		return "", err
 	}

@@ -607,6 +607,7 @@ func TestRevokeDisableEnable(t *testing.T) {
 	}
 	running = r.Grant()
 	r.Gate.Disable(t.Context(), r.ID, operator)
+	wantCode(t, running.Err(), "disabled")
 	r.Write("server.js", "other", 0o644)
 	wantCode(t, r.Gate.Enable(t.Context(), r.ID, operator), "artifact-changed")
 	r.Write("server.js", "// version one\nconsole.log('hello')\n", 0o644)

@@ -31,7 +31,7 @@ func makeWritable(root *os.Root) {
 			continue
 		}
 		// Without this a directory that lost its read bit could not be opened.
-		root.Chmod(e.Name(), 0o700)
+		_ = root.Chmod(e.Name(), 0o700) // opening it tells
 		if sub, err := root.OpenRoot(e.Name()); err == nil {
 			makeWritable(sub)
 			sub.Close()

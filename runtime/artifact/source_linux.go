@@ -240,7 +240,7 @@ func (*rawSource) closeFile(f file) { closeFD(f.fd) }
 func (*rawSource) closeDir(dir handle) { closeFD(dir.fd) }
 
 // closeFD closes what was open for reading only: there is nothing to wait for.
-func closeFD(fd int) { unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+func closeFD(fd int) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 func (*rawSource) settle(dir handle) int64 { return settleAt(dir.fd) }
 

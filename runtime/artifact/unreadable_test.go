@@ -75,7 +75,7 @@ func TestSnapshotsAsOrdinaryUser(t *testing.T) {
 // at all, and drops to nobody before the test.
 func runAsNobody(t *testing.T, test string) {
 	t.Helper()
-	temp, err := os.MkdirTemp("", "nobody-")
+	temp, err := os.MkdirTemp("", "nobody-") //nolint:usetesting // nobody may not enter the folders above t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

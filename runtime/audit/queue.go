@@ -141,7 +141,7 @@ func (l *Log) run(ctx context.Context) {
 			l.writeGroup(ctx, l.folds.due(time.Now()))
 		case <-head.rings():
 			head.rang()
-			l.SaveHead(ctx) // what fails stays behind, and is a Problem
+			_ = l.SaveHead(ctx) // what fails stays behind, and is a Problem
 		case <-l.queue.closing:
 			l.finish(ctx)
 			return
@@ -172,7 +172,7 @@ func (l *Log) finish(ctx context.Context) {
 			waiting = false
 		}
 	}
-	l.drain(ctx)
+	_ = l.drain(ctx) // Close says what was lost
 }
 
 // collect waits for the rest of a group, not longer than groupWait.

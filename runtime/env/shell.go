@@ -102,7 +102,7 @@ func askShell(ctx context.Context, c PathConfig) (string, error) {
 	}
 	defer func() {
 		killGroup(cmd.Process.Pid)
-		cmd.Wait()
+		_ = cmd.Wait() // it was killed
 	}()
 	stop := context.AfterFunc(ctx, func() { read.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
