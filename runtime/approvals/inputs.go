@@ -2,15 +2,13 @@ package approvals
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/filehash"
 	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
@@ -107,19 +105,6 @@ func hashFile(ctx context.Context, path string) (sum string, ok bool, err error)
 		return "", false, err
 	}
 	defer f.Close()
-	hash := sha256.New()
-	buffer := make([]byte, 256<<10)
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", false, err
-		}
-		n, err := f.Read(buffer)
-		hash.Write(buffer[:n])
-		if err == io.EOF {
-			return hex.EncodeToString(hash.Sum(nil)), true, nil
-		}
-		if err != nil {
-			return "", false, err
-		}
-	}
+	sum, err = filehash.SHA256(ctx, f)
+	return sum, err == nil, err
 }

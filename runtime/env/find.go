@@ -1,9 +1,8 @@
 package env
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/filehash"
 )
 
 // Search is what Find looks for and where.
@@ -225,39 +225,19 @@ func (f *finder) examine(ctx context.Context, x *Executable) (string, error) {
 	}
 	head = head[:n]
 	if !x.InBundle && !x.Protected {
-		sum := sha256.New()
-		sum.Write(head)
-		if err := copyContext(ctx, sum, file); err != nil {
+		x.SHA256, err = filehash.SHA256(ctx, io.MultiReader(bytes.NewReader(head), file))
+		if err != nil {
 			if ctx.Err() != nil {
 				return "", ctx.Err()
 			}
 			return "", f.unreadable(x.Real, err)
 		}
-		x.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	return interpreterLine(head), nil
 }
 
 func (f *finder) unreadable(path string, err error) error {
 	return &coded.Error{Code: "exec-unreadable", Sentence: fmt.Sprintf("cannot read the executable %q", f.Shown(path)), Err: err}
-}
-
-// copyContext copies in pieces and stops when ctx ends.
-func copyContext(ctx context.Context, w io.Writer, r io.Reader) error {
-	buffer := make([]byte, 256<<10)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := r.Read(buffer)
-		_, _ = w.Write(buffer[:n]) // a hash takes everything
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 func within(root, path string) bool {
