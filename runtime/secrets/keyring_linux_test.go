@@ -12,31 +12,28 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
-	"go.uber.org/goleak"
-
-	"sallyport/internal/coded"
-	"sallyport/runtime/secrets/keyringtest"
 )
 
-// TestMain lets the test program be the independent other side: a user of
+// otherSide lets the test program be the independent other side: a user of
 // zalando/go-keyring in the same session.
-func TestMain(m *testing.M) {
-	if name := os.Getenv("OTHER_SIDE_READS"); name != "" {
-		value, err := keyring.Get("Sallyport", name)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		fmt.Print(value)
-		os.Exit(0)
+func otherSide() {
+	name := os.Getenv("OTHER_SIDE_READS")
+	if name == "" {
+		return
 	}
-	goleak.VerifyTestMain(m)
+	value, err := keyring.Get("Sallyport", name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Print(value)
+	os.Exit(0)
 }
 
-func in(t *testing.T, session *keyringtest.Session, names NameStore, limit time.Duration) *Store {
+func in(t *testing.T, session *testSession, names NameStore, limit time.Duration) *Store {
 	t.Helper()
 	s := Open(Config{
-		Backend: SystemKeyring(KeyringConfig{Getenv: session.Getenv}),
+		Backend: SystemKeyring(KeyringConfig{Getenv: session.getenv}),
 		Names:   names, Timeout: limit, System: &System{OS: "linux"},
 	})
 	t.Cleanup(func() {
@@ -47,27 +44,8 @@ func in(t *testing.T, session *keyringtest.Session, names NameStore, limit time.
 	return s
 }
 
-// awkward are values that some keyring or library is known to change.
-var awkward = map[string]string{
-	"an ordinary token":               "ghp_0123456789abcdef",
-	"an empty value":                  "",
-	"a space at each end":             " a ",
-	"newlines at the end":             "a\n\n",
-	"carriage returns":                "a\r\nb\r",
-	"a NUL":                           "a\x00b",
-	"bytes that are no UTF-8":         "\xff\xfe\x80",
-	"what go-keyring writes":          "go-keyring-base64:aGVsbG8=",
-	"what go-keyring wrote once":      "go-keyring-encoded:68656c6c6f",
-	"what it writes, not decodable":   "go-keyring-base64:%%%",
-	"a PEM block":                     "-----BEGIN PRIVATE KEY-----\nMIIEv\n-----END PRIVATE KEY-----\n",
-	"quotes and a shell":              `'"$(id)` + "`;\\",
-	"characters outside the BMP":      "密碼🔑",
-	"a byte order mark":               "\ufeffx",
-	"the most that is taken on Linux": strings.Repeat("x", mostBytes),
-}
-
 func TestUnlockedKeyringGivesEveryValueBackByteForByte(t *testing.T) {
-	session := keyringtest.Unlocked(t)
+	session := sessionUnlocked(t)
 	s := in(t, session, newList(), 0)
 	for what, value := range awkward {
 		t.Run(what, func(t *testing.T) {
@@ -86,7 +64,7 @@ func TestUnlockedKeyringGivesEveryValueBackByteForByte(t *testing.T) {
 }
 
 func TestGoKeyringReadsWhatWasStored(t *testing.T) {
-	session := keyringtest.Unlocked(t)
+	session := sessionUnlocked(t)
 	s := in(t, session, newList(), 0)
 	for _, value := range []string{"first", "second\n"} {
 		if err := s.Set(t.Context(), "TOKEN", []byte(value)); err != nil {
@@ -97,7 +75,7 @@ func TestGoKeyringReadsWhatWasStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(session.Env(), "OTHER_SIDE_READS=TOKEN")
+		cmd.Env = append(session.env(), "OTHER_SIDE_READS=TOKEN")
 		out, err := cmd.Output()
 		if err != nil || string(out) != value {
 			t.Errorf("it reads %q, %v", out, err)
@@ -106,7 +84,7 @@ func TestGoKeyringReadsWhatWasStored(t *testing.T) {
 }
 
 func TestDeletedSecretIsUnknown(t *testing.T) {
-	s := in(t, keyringtest.Unlocked(t), newList(), 0)
+	s := in(t, sessionUnlocked(t), newList(), 0)
 	if err := s.Set(t.Context(), "TOKEN", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -124,24 +102,24 @@ func TestDeletedSecretIsUnknown(t *testing.T) {
 func TestKeyringThatCannotBeUsedSaysWhy(t *testing.T) {
 	for _, row := range []struct {
 		what   string
-		start  func(testing.TB) *keyringtest.Session
+		start  func(testing.TB) *testSession
 		code   string
 		status string
 		next   string
 	}{
-		{"no bus", keyringtest.NoBus, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR"},
-		{"a bus that ended", func(t testing.TB) *keyringtest.Session {
-			s := keyringtest.NoProvider(t)
-			s.EndBus()
+		{"no bus", sessionNoBus, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR"},
+		{"a bus that ended", func(t testing.TB) *testSession {
+			s := sessionNoProvider(t)
+			s.endBus()
 			return s
 		}, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR"},
-		{"no provider", keyringtest.NoProvider, "keyring-no-provider", "no-provider", "install gnome-keyring"},
-		{"no collection", keyringtest.NoCollection, "keyring-no-collection", "no-collection", "--unlock"},
-		{"a locked collection", keyringtest.Locked, "keyring-locked", "locked", "--unlock"},
-		{"a bus that never answers", keyringtest.Silent, "keyring-not-answering", "not-answering", "restart the keyring"},
-		{"a keyring that never answers", func(t testing.TB) *keyringtest.Session {
-			s := keyringtest.Unlocked(t)
-			s.Freeze()
+		{"no provider", sessionNoProvider, "keyring-no-provider", "no-provider", "install gnome-keyring"},
+		{"no collection", sessionNoCollection, "keyring-no-collection", "no-collection", "--unlock"},
+		{"a locked collection", sessionLocked, "keyring-locked", "locked", "--unlock"},
+		{"a bus that never answers", sessionSilent, "keyring-not-answering", "not-answering", "restart the keyring"},
+		{"a keyring that never answers", func(t testing.TB) *testSession {
+			s := sessionUnlocked(t)
+			s.freeze()
 			return s
 		}, "keyring-not-answering", "not-answering", "restart the keyring"},
 	} {
@@ -170,15 +148,15 @@ func TestKeyringThatCannotBeUsedSaysWhy(t *testing.T) {
 }
 
 func TestKeyringThatComesBackIsUsedAgain(t *testing.T) {
-	session := keyringtest.Unlocked(t)
+	session := sessionUnlocked(t)
 	s := in(t, session, newList(), time.Second)
 	if err := s.Set(t.Context(), "TOKEN", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	session.Freeze()
+	session.freeze()
 	_, err := s.Secret(t.Context(), "TOKEN")
 	wantCode(t, err, "keyring-not-answering")
-	session.Thaw()
+	session.thaw()
 	eventually(t, func() bool {
 		got, err := s.Secret(t.Context(), "TOKEN")
 		return err == nil && got == "x"
@@ -186,19 +164,19 @@ func TestKeyringThatComesBackIsUsedAgain(t *testing.T) {
 }
 
 func TestNoBusIsLaunched(t *testing.T) {
-	session := keyringtest.NoBus(t)
-	launched := session.Home + "/launched"
+	session := sessionNoBus(t)
+	launched := session.home + "/launched"
 	script := "#!/bin/sh\ntouch " + launched + "\n"
-	if err := os.WriteFile(session.Home+"/dbus-launch", []byte(script), 0o700); err != nil { //nolint:gosec // it must run
+	if err := os.WriteFile(session.home+"/dbus-launch", []byte(script), 0o700); err != nil { //nolint:gosec // it must run
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", session.Home+":"+os.Getenv("PATH"))
-	for _, address := range []string{"", "autolaunch:", "autolaunch:scope=*x", "unixexec:path=" + session.Home + "/dbus-launch"} {
+	t.Setenv("PATH", session.home+":"+os.Getenv("PATH"))
+	for _, address := range []string{"", "autolaunch:", "autolaunch:scope=*x", "unixexec:path=" + session.home + "/dbus-launch"} {
 		s := Open(Config{Names: newList("A"), Backend: SystemKeyring(KeyringConfig{Getenv: func(name string) string {
 			if name == "DBUS_SESSION_BUS_ADDRESS" {
 				return address
 			}
-			return session.Getenv(name)
+			return session.getenv(name)
 		}})})
 		_, err := s.Secret(t.Context(), "A")
 		wantCode(t, err, "keyring-no-bus")
@@ -209,7 +187,7 @@ func TestNoBusIsLaunched(t *testing.T) {
 }
 
 func TestTwoStoresWriteAtOnce(t *testing.T) {
-	session := keyringtest.Unlocked(t)
+	session := sessionUnlocked(t)
 	names := newList()
 	stores := []*Store{in(t, session, names, 20*time.Second), in(t, session, names, 20*time.Second)}
 	var all sync.WaitGroup
@@ -228,20 +206,4 @@ func TestTwoStoresWriteAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func wantCode(t *testing.T, err error, code string) {
-	t.Helper()
-	if coded.Of(err) != code {
-		t.Errorf("error is %v (%s), want %s", err, coded.Of(err), code)
-	}
-}
-
-func eventually(t *testing.T, true func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited 20 s in vain")
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package keyringtest
+package secrets
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-const config = `<busconfig>
+// busConfig starts nothing by itself: a test decides who offers a keyring.
+const busConfig = `<busconfig>
 <type>session</type>
 <listen>unix:path=%s</listen>
 <auth>EXTERNAL</auth>
@@ -24,30 +25,32 @@ const config = `<busconfig>
 </busconfig>
 `
 
-// Session is a private session: its bus and, unless it has none, its keyring.
-type Session struct {
-	// Address is the bus's, as in DBUS_SESSION_BUS_ADDRESS.
-	Address string
-	// Home and Runtime are its HOME and XDG_RUNTIME_DIR.
-	Home, Runtime string
+// testSession is a login of its own: a bus and, unless it has none, gnome-keyring,
+// with a home and a runtime folder that nobody else uses. Nothing of the user's own
+// session is touched, nothing is installed, and all of it ends with the test.
+type testSession struct {
+	// address is the bus's, as in DBUS_SESSION_BUS_ADDRESS.
+	address string
+	// home and runtime are its HOME and XDG_RUNTIME_DIR.
+	home, runtime string
 
 	t      testing.TB
 	bus    *exec.Cmd
 	daemon *exec.Cmd
 }
 
-// Env returns the variables that make a program part of the session, and no
+// env returns the variables that make a program part of the session, and no
 // other of this process's but PATH.
-func (s *Session) Env() []string {
+func (s *testSession) env() []string {
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.Home, "XDG_RUNTIME_DIR=" + s.Runtime,
-		"DBUS_SESSION_BUS_ADDRESS=" + s.Address,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "XDG_RUNTIME_DIR=" + s.runtime,
+		"DBUS_SESSION_BUS_ADDRESS=" + s.address,
 	}
 }
 
-// Getenv is os.Getenv of such a program.
-func (s *Session) Getenv(name string) string {
-	for _, pair := range s.Env() {
+// getenv is os.Getenv of such a program.
+func (s *testSession) getenv(name string) string {
+	for _, pair := range s.env() {
 		if value, ok := strings.CutPrefix(pair, name+"="); ok {
 			return value
 		}
@@ -55,32 +58,32 @@ func (s *Session) Getenv(name string) string {
 	return ""
 }
 
-// NoBus returns a session without a bus.
-func NoBus(t testing.TB) *Session {
+// sessionNoBus returns a session without a bus.
+func sessionNoBus(t testing.TB) *testSession {
 	t.Helper()
 	home, err := os.MkdirTemp("", "keyring") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	s := &Session{Home: home, Runtime: filepath.Join(home, "run"), t: t}
-	if err := os.Mkdir(s.Runtime, 0o700); err != nil {
+	s := &testSession{home: home, runtime: filepath.Join(home, "run"), t: t}
+	if err := os.Mkdir(s.runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// NoProvider returns a session with a bus on which nobody offers a keyring.
-func NoProvider(t testing.TB) *Session {
+// sessionNoProvider returns a session with a bus on which nobody offers a keyring.
+func sessionNoProvider(t testing.TB) *testSession {
 	t.Helper()
 	need(t, "dbus-daemon", "dbus")
-	s := NoBus(t)
-	socket := filepath.Join(s.Runtime, "bus")
-	file := filepath.Join(s.Home, "bus.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, config, socket), 0o600); err != nil {
+	s := sessionNoBus(t)
+	socket := filepath.Join(s.runtime, "bus")
+	file := filepath.Join(s.home, "bus.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, busConfig, socket), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.Address = "unix:path=" + socket
+	s.address = "unix:path=" + socket
 	s.bus = s.start("", "dbus-daemon", "--config-file="+file, "--nofork", "--nopidfile")
 	s.until("the bus listens", func() bool {
 		conn, err := s.connect()
@@ -92,34 +95,34 @@ func NoProvider(t testing.TB) *Session {
 	return s
 }
 
-// NoCollection returns a session whose keyring has never been used: there is
+// sessionNoCollection returns a session whose keyring has never been used: there is
 // nothing to keep entries in.
-func NoCollection(t testing.TB) *Session {
+func sessionNoCollection(t testing.TB) *testSession {
 	t.Helper()
-	s := NoProvider(t)
+	s := sessionNoProvider(t)
 	s.serve("")
 	return s
 }
 
-// Unlocked returns a session whose login keyring is open.
-func Unlocked(t testing.TB) *Session {
+// sessionUnlocked returns a session whose login keyring is open.
+func sessionUnlocked(t testing.TB) *testSession {
 	t.Helper()
-	s := NoProvider(t)
+	s := sessionNoProvider(t)
 	s.serve("a password for tests", "--unlock")
 	return s
 }
 
-// Locked returns a session whose login keyring is locked, and nobody can be asked
+// sessionLocked returns a session whose login keyring is locked, and nobody can be asked
 // for its password.
-func Locked(t testing.TB) *Session {
+func sessionLocked(t testing.TB) *testSession {
 	t.Helper()
-	s := Unlocked(t)
-	s.Lock()
+	s := sessionUnlocked(t)
+	s.lock()
 	return s
 }
 
-// Lock locks the login keyring.
-func (s *Session) Lock() {
+// lock locks the login keyring.
+func (s *testSession) lock() {
 	s.t.Helper()
 	conn, err := s.connect()
 	if err != nil {
@@ -133,20 +136,20 @@ func (s *Session) Lock() {
 	}
 }
 
-// Freeze stops the keyring in the middle of its work, so that it takes calls and
-// answers none; Thaw lets it go on.
-func (s *Session) Freeze() { s.signal(syscall.SIGSTOP) }
+// freeze stops the keyring in the middle of its work, so that it takes calls and
+// answers none; thaw lets it go on.
+func (s *testSession) freeze() { s.signal(syscall.SIGSTOP) }
 
-// Thaw undoes Freeze.
-func (s *Session) Thaw() { s.signal(syscall.SIGCONT) }
+// thaw undoes freeze.
+func (s *testSession) thaw() { s.signal(syscall.SIGCONT) }
 
-// EndBus ends the bus, as at the end of a login.
-func (s *Session) EndBus() {
-	s.bus.Process.Kill() //nolint:errcheck // it may have ended
-	s.bus.Wait()         //nolint:errcheck // it was killed
+// endBus ends the bus, as at the end of a login.
+func (s *testSession) endBus() {
+	s.bus.Process.Kill()
+	s.bus.Wait()
 }
 
-func (s *Session) signal(signal syscall.Signal) {
+func (s *testSession) signal(signal syscall.Signal) {
 	s.t.Helper()
 	if err := s.daemon.Process.Signal(signal); err != nil {
 		s.t.Fatal(err)
@@ -154,7 +157,7 @@ func (s *Session) signal(signal syscall.Signal) {
 }
 
 // serve starts the keyring and waits until it answers.
-func (s *Session) serve(password string, args ...string) {
+func (s *testSession) serve(password string, args ...string) {
 	s.t.Helper()
 	need(s.t, "gnome-keyring-daemon", "gnome-keyring")
 	s.daemon = s.start(password, "gnome-keyring-daemon", append([]string{"--foreground", "--components=secrets"}, args...)...)
@@ -170,26 +173,26 @@ func (s *Session) serve(password string, args ...string) {
 	})
 }
 
-func (s *Session) start(input, program string, args ...string) *exec.Cmd {
+func (s *testSession) start(input, program string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), program, args...)
-	cmd.Env = append(s.Env(), "LC_ALL=C")
+	cmd.Env = append(s.env(), "LC_ALL=C")
 	cmd.Stdin = strings.NewReader(input)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		cmd.Wait()         //nolint:errcheck // it was killed
+		cmd.Process.Kill()
+		cmd.Wait()
 	})
 	return cmd
 }
 
 // connect never waits longer than a test should.
-func (s *Session) connect() (*dbus.Conn, error) {
+func (s *testSession) connect() (*dbus.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	conn, err := dbus.Connect(s.Address, dbus.WithContext(ctx))
+	conn, err := dbus.Connect(s.address, dbus.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
@@ -198,7 +201,7 @@ func (s *Session) connect() (*dbus.Conn, error) {
 	return conn, nil
 }
 
-func (s *Session) until(what string, true func() bool) {
+func (s *testSession) until(what string, true func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -215,16 +218,16 @@ func need(t testing.TB, program, name string) {
 	}
 }
 
-// Silent returns a session whose bus takes connections and never says a word.
-func Silent(t testing.TB) *Session {
+// sessionSilent returns a session whose bus takes connections and never says a word.
+func sessionSilent(t testing.TB) *testSession {
 	t.Helper()
-	s := NoBus(t)
-	socket := filepath.Join(s.Runtime, "bus")
-	listener, err := net.Listen("unix", socket) //nolint:noctx // it ends with the test
+	s := sessionNoBus(t)
+	socket := filepath.Join(s.runtime, "bus")
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Address = "unix:path=" + socket
+	s.address = "unix:path=" + socket
 	var taken []net.Conn
 	var taking sync.WaitGroup
 	taking.Go(func() {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package secrets
+
+// otherSide is on Linux alone.
+func otherSide() {}
