@@ -7,6 +7,7 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"sallyport/internal/coded"
 	"sallyport/internal/owneronly"
 )
 
@@ -66,10 +67,16 @@ func (p Places) Keys() string { return filepath.Join(p.State, "keys") }
 // ConfigFile is the operator's configuration.
 func (p Places) ConfigFile() string { return filepath.Join(p.Config, "config.json") }
 
+// create makes the folders, or says which of them cannot be used; its path is the
+// user's own and stays out of the sentence.
 func (p Places) create() error {
-	for _, dir := range []string{p.Data, p.State, p.Config, p.Plugins(), p.Keys()} {
-		if err := owneronly.Folder(dir); err != nil {
-			return fmt.Errorf("cannot create Sallyport's folders: %w", err)
+	for _, folder := range []struct{ what, path string }{
+		{"data", p.Data}, {"state", p.State}, {"configuration", p.Config}, {"plugins", p.Plugins()}, {"keys", p.Keys()},
+	} {
+		if err := owneronly.Folder(folder.path); err != nil {
+			return &coded.Error{Code: "folder-unusable", Err: err,
+				Sentence: fmt.Sprintf("the %s folder cannot be made or is not yours", folder.what),
+				Next:     "see which folder with: sallyport doctor; or choose another place with --home DIR"}
 		}
 	}
 	return nil
