@@ -122,6 +122,12 @@ func (g *Gateway) tellChanges(pending map[change]bool) {
 			}
 		}
 	}
+	for one := range pending {
+		if one.kind == AccessChanged { // who sees a server decides for whom it logs
+			g.relevelAll()
+			return
+		}
+	}
 }
 
 func (v *view) shows(id plugins.ID) bool { return v != nil && v.connectors[id] != nil }

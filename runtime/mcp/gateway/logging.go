@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"sallyport/runtime/plugins"
@@ -59,6 +61,16 @@ func (g *Gateway) relevel(v *view) (settled []<-chan struct{}) {
 		}
 	}
 	return settled
+}
+
+// relevelAll is relevel for every server that was ever told a level.
+func (g *Gateway) relevelAll() {
+	g.mu.Lock()
+	ids := slices.Collect(maps.Keys(g.levels))
+	g.mu.Unlock()
+	for _, id := range ids {
+		g.relevelOne(id)
+	}
 }
 
 func (g *Gateway) relevelOne(id plugins.ID) <-chan struct{} {

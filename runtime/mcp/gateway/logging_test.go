@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sallyport/runtime/plugins"
 )
@@ -53,6 +54,18 @@ func TestAServerLogsForTheMostCuriousLiveSession(t *testing.T) {
 	want(demo, "error", "debug", "warning", "info") // for one that said nothing
 	r.send("DELETE", "", last)
 	want(demo, "error", "debug", "warning", "info")
+}
+
+func TestASessionThatMayNoLongerSeeAServerDoesNotDecideItsLevel(t *testing.T) {
+	r := newRig(t, Limits{ChangeTime: time.Millisecond})
+	r.fake.set("second", Catalog{Connectors: []Exposed{offer(demo)}})
+	r.level(r.open("agent", "{}"), "debug")
+	r.level(r.open("second", "{}"), "error")
+	r.fake.set("agent", Catalog{})
+	r.fake.event(Event{Kind: AccessChanged})
+	eventually(t, "the level of the one that is left", func() bool {
+		return slices.Equal(r.fake.levelsSent(demo), []string{"debug", "error"})
+	})
 }
 
 func TestALevelThatAServerDidNotTakeIsSentAgain(t *testing.T) {
