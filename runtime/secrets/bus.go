@@ -60,13 +60,17 @@ func dial(ctx context.Context, getenv func(string) string) (*bus, error) {
 		err = denied(err) // the bus is another user's
 	}
 	if err != nil {
-		conn.Close() //nolint:errcheck // it is given up
+		(&bus{conn}).close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, busError(err)
 	}
 	return &bus{conn}, nil
+}
+
+func (b *bus) close() {
+	b.conn.Close() //nolint:errcheck // nothing is on its way any more
 }
 
 func (b *bus) call(ctx context.Context, path dbus.ObjectPath, method string, args ...any) *dbus.Call {

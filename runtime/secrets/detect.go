@@ -17,7 +17,7 @@ func detect(getenv func(string) string) System {
 		on.Desktop = !on.SSH
 		return on
 	}
-	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // without it, it is no WSL
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	on.WSL = strings.Contains(strings.ToLower(string(release)), "microsoft")
 	on.Container = exists("/.dockerenv") || exists("/run/.containerenv")
 	return on

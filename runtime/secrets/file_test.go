@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 const testWork = 10 // scrypt at its cost for a person would be all that is tested
@@ -21,7 +22,7 @@ func encrypted(path, passphrase string) *File {
 
 func inFile(t *testing.T, path, passphrase string, names NameStore) *Store {
 	t.Helper()
-	return Open(Config{Backend: encrypted(path, passphrase), Names: names})
+	return Open(Config{Backend: encrypted(path, passphrase), Names: names, Timeout: time.Minute})
 }
 
 func TestEncryptedFileGivesEveryValueBackByteForByte(t *testing.T) {
@@ -211,4 +212,32 @@ func TestPassphraseComesFromACredential(t *testing.T) {
 			t.Errorf("without one the error is %v", err)
 		}
 	}
+}
+
+func FuzzFileThatIsNotOursIsReportedAndKept(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "seed.age")
+	if err := encrypted(path, "pass").Set(f.Context(), "A", []byte("x")); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:len(good)/2])
+	f.Add([]byte("-----BEGIN AGE ENCRYPTED FILE-----\n-----END AGE ENCRYPTED FILE-----\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "secrets.age")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := encrypted(path, "pass").Set(t.Context(), "B", []byte("y"))
+		now, readErr := os.ReadFile(path)
+		if readErr != nil || err != nil && !bytes.Equal(now, data) {
+			t.Errorf("after %v the file changed", err)
+		}
+		if err != nil && !named(err) {
+			t.Errorf("error without a name: %v", err)
+		}
+	})
 }

@@ -86,7 +86,7 @@ func (b *secretService) ask(path dbus.ObjectPath) error {
 	if err != nil {
 		return err
 	}
-	defer bus.conn.Close()
+	defer bus.close()
 	var opened []dbus.ObjectPath
 	var asks dbus.ObjectPath
 	if err := bus.call(ctx, secretsPath, serviceInterface+".Unlock", []dbus.ObjectPath{path}).Store(&opened, &asks); err != nil {

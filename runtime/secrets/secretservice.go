@@ -167,7 +167,7 @@ func (b *secretService) with(ctx context.Context, f func(*bus) error) error {
 	if err != nil {
 		return err
 	}
-	defer bus.conn.Close()
+	defer bus.close()
 	err = f(bus)
 	if err != nil && ctx.Err() != nil && !named(err) {
 		return ctx.Err()

@@ -61,7 +61,7 @@ func (s *testSession) getenv(name string) string {
 // sessionNoBus returns a session without a bus.
 func sessionNoBus(t testing.TB) *testSession {
 	t.Helper()
-	home, err := os.MkdirTemp("", "keyring") // a socket's path must be short
+	home, err := os.MkdirTemp("", "keyring") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

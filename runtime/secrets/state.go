@@ -45,7 +45,8 @@ func (s *Store) Probe(ctx context.Context) State {
 		return s.State(ctx)
 	}
 	defer s.end(t)
-	_, _ = bounded(ctx, s, t, func(ctx context.Context) (struct{}, error) { //nolint:errcheck // it is in the state
+	// The outcome is in the state.
+	_, _ = bounded(ctx, s, t, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.backend.Check(ctx)
 	})
 	return s.State(ctx)

@@ -125,13 +125,17 @@ func bounded[T any](ctx context.Context, s *Store, t *turn, call func(context.Co
 	deadline := time.Now().Add(s.limit)
 	limit, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	// A backend that obeys its context knows better why it could not go on, so it
+	// hears a little earlier.
+	early, cancelEarly := context.WithDeadline(limit, deadline.Add(-s.limit/10))
+	defer cancelEarly()
 	var none T
 	if !s.slot(limit) {
 		return none, s.noted(s.gaveUp(ctx))
 	}
 	answered := make(chan answer[T], 1)
 	go func() {
-		value, err := call(limit)
+		value, err := call(early)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		<-s.slots
@@ -142,14 +146,14 @@ func bounded[T any](ctx context.Context, s *Store, t *turn, call func(context.Co
 	}()
 	select {
 	case a := <-answered:
-		return a.value, s.noted(s.outcome(ctx, limit, a.err))
+		return a.value, s.noted(s.outcome(ctx, early, a.err))
 	case <-limit.Done():
 	}
 	s.mu.Lock()
 	select {
 	case a := <-answered: // at the last moment
 		s.mu.Unlock()
-		return a.value, s.noted(s.outcome(ctx, limit, a.err))
+		return a.value, s.noted(s.outcome(ctx, early, a.err))
 	default:
 	}
 	s.leave(t, deadline)
@@ -159,8 +163,8 @@ func bounded[T any](ctx context.Context, s *Store, t *turn, call func(context.Co
 
 // outcome names the error of a call that came back. A backend that obeys the
 // context says no more than that its time was over.
-func (s *Store) outcome(ctx, limit context.Context, err error) error {
-	if err != nil && limit.Err() != nil && coded.Of(err) == "" && !errors.Is(err, ErrNotFound) {
+func (s *Store) outcome(ctx, early context.Context, err error) error {
+	if err != nil && early.Err() != nil && coded.Of(err) == "" && !errors.Is(err, ErrNotFound) {
 		return s.gaveUp(ctx)
 	}
 	return s.explained(err)
