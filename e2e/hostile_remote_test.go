@@ -148,6 +148,13 @@ func TestAPrivateAddressIsNotDialledUnasked(t *testing.T) {
 		if took := time.Since(begun); took > 20*time.Second {
 			t.Errorf("%s: that took %s", name, took)
 		}
+		recorded := false
+		for _, r := range f.audit() {
+			recorded = recorded || r.Plugin == name && r.Reason == "permission-denied"
+		}
+		if !recorded {
+			t.Errorf("%s: nothing is on record", name)
+		}
 	}
 }
 
