@@ -25,6 +25,7 @@ func tenRecords(t *testing.T) (*store.DB, *memoryHead) {
 }
 
 func TestOneChangedFieldIsFoundAtItsRecord(t *testing.T) {
+	t.Parallel()
 	db, head := tenRecords(t)
 	for _, field := range []string{
 		"at", "actor", "via", "action", "plugin", "version", "binding", "target", "result",

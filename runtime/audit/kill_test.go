@@ -65,6 +65,7 @@ func writeUntilKilled(path string) {
 }
 
 func TestKillingTheWriterLosesNothingThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sallyport.db")
 	for range 20 {
 		seq, hash := killAfter(t, path, 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond)

@@ -21,6 +21,7 @@ func short(r Retention) Retention {
 }
 
 func TestASegmentIs10000Records(t *testing.T) {
+	t.Parallel()
 	head := &memoryHead{}
 	l, db := newLog(t, Config{Head: head, Policy: Retention{MaxRecords: 1}})
 	fill(t, l, 10_000, Record{})
