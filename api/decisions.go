@@ -32,6 +32,21 @@ type Decision struct {
 	Tools []approvals.OfferedTool `json:"tools,omitempty"`
 	// Chosen are the tools that were allowed.
 	Chosen []string `json:"chosen,omitempty"`
+	// Call is what a decision of the kind "call" is about.
+	Call *CallQuestion `json:"call,omitempty"`
+}
+
+// CallQuestion is one call that waits for a person.
+type CallQuestion struct {
+	Sentence  string            `json:"sentence"`
+	Tool      string            `json:"tool"` // the server's own name
+	Client    string            `json:"client"`
+	Class     permissions.Class `json:"class"`
+	Arguments string            `json:"arguments"` // as text: secrets masked, at most 4 KiB
+	LeftOut   bool              `json:"leftOut"`   // there is more than Arguments shows
+	Sent      string            `json:"sent"`      // SHA-256 of the bytes that would be sent
+	// For is how long the allow holds.
+	For approvals.Lasting `json:"for,omitempty"`
 }
 
 // DecisionList is newest first.
@@ -50,6 +65,13 @@ type Answer struct {
 	Answer  string                       `json:"answer"` // "allow" or "deny"
 	Tools   []string                     `json:"tools,omitempty"`
 	Classes map[string]permissions.Class `json:"classes,omitempty"`
+	// Always, for the stage "tools", lets agents call the tools without asking, as
+	// long as this approval stands. Without it each call of a tool that is not
+	// confirmed as reading only is asked about.
+	Always bool `json:"always,omitempty"`
+	// For is how long an allow of the kind "call" holds: "once" (which "" is),
+	// "session", "8h" or "always".
+	For approvals.Lasting `json:"for,omitempty"`
 }
 
 var decisionRoutes = []Route{{
@@ -121,7 +143,7 @@ func (s *Server) answerDecision(c Caller, r *http.Request) (any, error) {
 		return nil, err
 	}
 	next, err := s.host.Answer(r.Context(), r.PathValue("id"),
-		approvals.Answer{Allow: given.Answer == approvals.Allow, Tools: given.Tools, Classes: given.Classes}, s.by(c))
+		approvals.Answer{Allow: given.Answer == approvals.Allow, Tools: given.Tools, Classes: given.Classes, Always: given.Always, For: given.For}, s.by(c))
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +202,9 @@ func (s *Server) decision(r *http.Request, d approvals.Decision) Decision {
 		CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, State: string(d.State), Code: d.Code, Answer: d.Answer,
 		AnsweredBy: d.AnsweredBy, AnsweredAt: d.AnsweredAt, Next: d.Next, Identity: string(d.Identity),
 		Digest: d.Fields.Artifact, Version: d.Fields.Version, Chosen: d.Tools,
+	}
+	if q := d.Call; q != nil {
+		out.Call = &CallQuestion{q.Sentence(d.Subject()), q.Tool, q.Client, q.Class, q.Arguments, q.LeftOut, q.Sent, d.For}
 	}
 	if d.Stage != approvals.StageTools {
 		return out

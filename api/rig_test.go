@@ -254,7 +254,7 @@ func (r *rig) approve(tools ...string) {
 	var asked, offered, chosen api.Decision
 	r.into(&asked, "POST", "/v1/plugins/fake/main/ask", "")
 	r.into(&offered, "POST", "/v1/decisions/"+asked.ID+"/answer", `{"answer":"allow"}`)
-	body, err := json.Marshal(api.Answer{Answer: "allow", Tools: tools})
+	body, err := json.Marshal(api.Answer{Answer: "allow", Tools: tools, Always: true})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ type toolChoice struct {
 	readOnly bool
 	all      bool
 	same     bool
+	ask      bool // before each call that does more than read
+	// suggested confirms the classes that a person was shown beside the tools.
+	suggested bool
 }
 
 func (t *toolChoice) flags(cmd *cobra.Command) {
@@ -35,6 +38,7 @@ func (t *toolChoice) flags(cmd *cobra.Command) {
 	f.BoolVar(&t.readOnly, "read-only", false, "allow the tools that seem only to read, by their name and schema")
 	f.BoolVar(&t.all, "all-tools", false, "allow every tool that can be pinned")
 	f.BoolVar(&t.same, "same-tools", false, "allow those allowed before whose definition is unchanged")
+	f.BoolVar(&t.ask, "ask", false, "be asked before each call of them, unless it is confirmed that they only read")
 }
 
 func (t *toolChoice) check() error {
@@ -43,6 +47,9 @@ func (t *toolChoice) check() error {
 		if given {
 			n++
 		}
+	}
+	if t.ask && n == 0 {
+		return usage("--ask goes with --tools, --read-only, --all-tools or --same-tools")
 	}
 	if n > 1 {
 		return usage("give one of --tools, --read-only, --all-tools and --same-tools")
@@ -82,14 +89,18 @@ func (t *toolChoice) onOffer(offered []approvals.OfferedTool) error {
 	return nil
 }
 
-// classes confirms, for tools chosen as reading only, that this is what they are.
-func (t *toolChoice) classes(chosen []string) map[string]permissions.Class {
-	if !t.readOnly {
-		return nil
-	}
+// classes confirms, for tools chosen as reading only, that this is what they are;
+// and what a person was shown, where a person chose.
+func (t *toolChoice) classes(chosen []string, offered []approvals.OfferedTool) map[string]permissions.Class {
 	classes := map[string]permissions.Class{}
-	for _, name := range chosen {
-		classes[name] = permissions.Read
+	for _, tool := range offered {
+		switch {
+		case !slices.Contains(chosen, tool.Name):
+		case t.readOnly:
+			classes[tool.Name] = permissions.Read
+		case t.suggested:
+			classes[tool.Name] = tool.Suggested
+		}
 	}
 	return classes
 }
@@ -105,8 +116,13 @@ try it, and ask which of its tools agents may call.
 
 For scripts: --yes answers the first question, and --tools, --read-only,
 --all-tools or --same-tools the second. Without one of those no tool is allowed,
-and the connector stays at tools_required.`,
-		Example: "  sallyport approve notes/main\n  sallyport approve notes/main --yes --tools list_notes,search_notes",
+and the connector stays at tools_required.
+
+Tools chosen that way are called without asking: naming them is the answer. With
+--ask you are asked before each call of a tool that is not confirmed as reading
+only; see sallyport decisions and sallyport policy. In a terminal this is the last
+question, and Enter means that you are asked.`,
+		Example: "  sallyport approve notes/main\n  sallyport approve notes/main --yes --tools list_notes,search_notes\n  sallyport approve notes/main --yes --all-tools --ask",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := choice.check(); err != nil {
 				return err
@@ -210,7 +226,8 @@ func (c *command) answer(ctx context.Context, h *client.Client, id, word string,
 			return api.Decision{}, err
 		}
 		given.Tools = choice.from(open.Tools)
-		given.Classes = choice.classes(given.Tools)
+		given.Classes = choice.classes(given.Tools, open.Tools)
+		given.Always = !choice.ask
 	}
 	var next api.Decision
 	err := h.Post(ctx, "/v1/decisions/"+url.PathEscape(id)+"/answer", given, &next)
@@ -269,7 +286,23 @@ func askTools(w io.Writer, in *bufio.Reader, d api.Decision) (toolChoice, error)
 	if err != nil {
 		return toolChoice{}, nil //nolint:nilerr // the end of the input is no answer, and no answer allows nothing
 	}
-	return parseTools(line, d.Tools)
+	choice, err := parseTools(line, d.Tools)
+	if err != nil || !choice.given() || choice.readOnly {
+		return choice, err
+	}
+	choice.suggested = true
+	choice.ask, err = askWhetherToAsk(w, in)
+	return choice, err
+}
+
+// askWhetherToAsk is true for everything but an explicit no.
+func askWhetherToAsk(w io.Writer, in *bufio.Reader) (bool, error) {
+	if _, err := fmt.Fprint(w, "Ask you before each call that does more than read? [Y/n] "); err != nil {
+		return true, err
+	}
+	line, _ := in.ReadString('\n') // the end of the input is no no
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word != "n" && word != "no", nil
 }
 
 func parseTools(line string, offered []approvals.OfferedTool) (toolChoice, error) {

@@ -126,6 +126,7 @@ func (s *screen) end() int {
 const (
 	mayItRun   = "Allow it to run? Deny is the default. [y/N] "
 	whichTools = "Allow: "
+	askFirst   = "Ask you before each call that does more than read? [Y/n] "
 )
 
 // TestApproveOnATerminal: no is the default of the first question, nothing of the
@@ -135,18 +136,20 @@ func TestApproveOnATerminal(t *testing.T) {
 		name   string
 		first  string
 		second string // "": it is not asked
+		third  string
 		code   int
 		says   string
 		state  string
 	}{
-		{"Enter denies", "\n", "", 1, "denied: notes/main is denied; nothing of it runs", "denied"},
-		{"n denies", "n\n", "", 1, "denied: ", "denied"},
-		{"what is no yes denies", "yup\n", "", 1, "denied: ", "denied"},
-		{"the end of the input is no answer", "\x04", "", 1, "answer-needed: ", "pending"},
-		{"yes, and those that only read", "y\n", "read\n", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
-		{"yes, and no tool", "YES\n", "\n", 0, "nobody has chosen its tools yet", "tools_required"},
-		{"yes, and tools by number and name", "y\n", "1, add_note\n", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
-		{"yes, and a tool that is not there", "y\n", "nonsense\n", 2, `there is no tool "nonsense"`, "tools_required"},
+		{"Enter denies", "\n", "", "", 1, "denied: notes/main is denied; nothing of it runs", "denied"},
+		{"n denies", "n\n", "", "", 1, "denied: ", "denied"},
+		{"what is no yes denies", "yup\n", "", "", 1, "denied: ", "denied"},
+		{"the end of the input is no answer", "\x04", "", "", 1, "answer-needed: ", "pending"},
+		{"yes, and those that only read", "y\n", "read\n", "", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
+		{"yes, and no tool", "YES\n", "\n", "", 0, "nobody has chosen its tools yet", "tools_required"},
+		{"yes, and tools by number and name", "y\n", "1, add_note\n", "\n", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
+		{"yes, and all of them, not to be asked", "y\n", "all\n", "n\n", 0, "notes/main is enabled: agents may call 3 tools", "enabled"},
+		{"yes, and a tool that is not there", "y\n", "nonsense\n", "", 2, `there is no tool "nonsense"`, "tools_required"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -154,6 +157,9 @@ func TestApproveOnATerminal(t *testing.T) {
 			s.answer(mayItRun, row.first)
 			if row.second != "" {
 				s.answer(whichTools, row.second)
+			}
+			if row.third != "" {
+				s.answer(askFirst, row.third)
 			}
 			if code := s.end(); code != row.code || !strings.Contains(s.text(), row.says) {
 				t.Errorf("it exits with %d:\n%s", code, s.text())

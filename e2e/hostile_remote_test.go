@@ -262,7 +262,7 @@ func TestANameThatLeadsElsewhereIsNotFollowedThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Answer(t.Context(), offered.ID, approvals.Answer{Allow: true, Tools: []string{"where"}}, remoteOperator); err != nil {
+	if _, err := h.Answer(t.Context(), offered.ID, approvals.Answer{Allow: true, Tools: []string{"where"}, Always: true}, remoteOperator); err != nil {
 		t.Fatal(err)
 	}
 	call := func() error {

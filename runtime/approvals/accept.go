@@ -36,6 +36,9 @@ func (g *Gate) AcceptRollback(ctx context.Context, by By) error {
 	if err := g.interruptProbes(ctx); err != nil {
 		return err
 	}
+	if err := g.interruptCalls(ctx); err != nil {
+		return err
+	}
 	g.tell(Event{Kind: "settings", Code: "accept-store"})
 	if err := g.cfg.Audit.Reseal(ctx); err != nil {
 		return fmt.Errorf("the store is accepted, but the audit's head is not sealed: %w", err)

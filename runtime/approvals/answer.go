@@ -21,6 +21,11 @@ type Answer struct {
 	// Classes confirms a risk class of a chosen tool (spec/permissions.md); one
 	// that is not confirmed is unknown.
 	Classes map[string]permissions.Class
+	// Always lets the chosen tools be called without asking, whatever their class,
+	// as long as this approval stands (spec/permissions.md 3).
+	Always bool
+	// For is how long an allow of a call holds; "" is ForOnce.
+	For Lasting
 }
 
 // Answer carries an answer out, once. An allow is checked against what is on disk
@@ -35,6 +40,8 @@ func (g *Gate) Answer(ctx context.Context, decision string, a Answer, by By) (De
 	}
 	defer g.endAnswer(decision)
 	switch {
+	case d.Kind == KindCall:
+		return g.answerCall(ctx, d, a, by)
 	case !a.Allow:
 		return g.deny(ctx, d, by)
 	case d.Stage == StageRun:
@@ -100,6 +107,9 @@ func (g *Gate) answered(d Decision, state DecisionState, answer string, by By) D
 func (g *Gate) answerAudit(action string, d Decision, by By) audit.Record {
 	record := g.auditOf(action, audit.OK, d.Subject(), by)
 	record.Version, record.Identity, record.Decision, record.Target = d.Fields.Version, string(d.Identity), d.ID, string(d.Stage)
+	if d.Call != nil {
+		record.Target, record.Client = d.Call.Tool, d.Call.Client
+	}
 	return record
 }
 

@@ -148,22 +148,28 @@ func (g *Gate) ask(ctx context.Context, t *transaction, d *Decision, by By) erro
 	return nil
 }
 
-// openDecision returns the decision of id that waits for an answer or is being
-// tried. g.mu is held.
+// openDecision returns the decision whether id may run, or which of its tools, that
+// waits for an answer or is being tried. g.mu is held.
 func (g *Gate) openDecision(id plugins.ID) *Decision {
 	for _, d := range g.decisions {
-		if d.Open() && d.Subject() == id {
+		if d.Kind != KindCall && d.Open() && d.Subject() == id {
 			return d
 		}
 	}
 	return nil
 }
 
-// prune drops the oldest closed decisions above the bound. g.mu is held.
+// prune drops the oldest closed decisions above the bound, of each kind by itself:
+// calls, of which there may be many, push out no approval. g.mu is held.
 func (g *Gate) prune(t *transaction) {
+	g.pruneKind(t, KindApproval)
+	g.pruneKind(t, KindCall)
+}
+
+func (g *Gate) pruneKind(t *transaction, kind string) {
 	var closed []*Decision
 	for _, d := range g.decisions {
-		if !d.Open() && t.batch[docKey{decisionKind, d.ID}] == nil {
+		if d.Kind == kind && !d.Open() && t.batch[docKey{decisionKind, d.ID}] == nil {
 			closed = append(closed, d)
 		}
 	}

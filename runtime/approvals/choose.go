@@ -91,7 +91,7 @@ func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Tools = append(out.Tools, pinned{name, states[at].pin, class, states[at].raw})
+		out.Tools = append(out.Tools, pinned{name, states[at].pin, class, a.Always, states[at].raw})
 	}
 	out.Prompts, out.Templates = pinAll(offer.Prompts, "name", PinPrompt), pinAll(offer.Templates, "uriTemplate", PinTemplate)
 	if offer.Instructions != "" {
@@ -104,11 +104,15 @@ func chooseTools(d Decision, a Answer) (*toolsApproval, error) {
 // confirmed is the class that the operator gave a tool; unknown without one.
 func confirmed(classes map[string]permissions.Class, name string) (permissions.Class, error) {
 	class, ok := classes[name]
-	switch {
-	case !ok:
+	if !ok {
 		return permissions.Unknown, nil
-	case slices.Contains([]permissions.Class{permissions.Read, permissions.Write, permissions.Destructive, permissions.Unknown}, class):
-		return class, nil
 	}
-	return "", coded.New("class-invalid", "a risk class is read, write, destructive or unknown")
+	return class, checkClass(class)
+}
+
+func checkClass(class permissions.Class) error {
+	if slices.Contains([]permissions.Class{permissions.Read, permissions.Write, permissions.Destructive, permissions.Unknown}, class) {
+		return nil
+	}
+	return coded.New("class-invalid", "a risk class is read, write, destructive or unknown")
 }

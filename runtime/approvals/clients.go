@@ -111,6 +111,9 @@ func (g *Gate) writeClient(ctx context.Context, action, name string, c *client, 
 	t := newTransaction()
 	if c == nil {
 		t.batch.remove(clientKind, name)
+		if err := g.dropClient(t, name); err != nil {
+			return err
+		}
 	} else if err := t.batch.put(clientKind, name, c); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 type Decision struct {
 	Schema     int           `json:"schema"`
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind"`   // KindApproval
+	Kind       string        `json:"kind"`   // KindApproval or KindCall
 	Stage      Stage         `json:"stage"`  // may it run, or which tools
 	Action     string        `json:"action"` // "install", "upgrade", "reconnect", "tools"
 	Plugin     string        `json:"plugin"`
@@ -33,9 +33,14 @@ type Decision struct {
 	Path     string       `json:"path"`
 	Offered  *storedOffer `json:"offer,omitempty"` // stage tools
 	Tools    []string     `json:"tools,omitempty"` // chosen
+	// Call is what a decision of the kind call is about; Fields, Path and Stage are
+	// then empty. For is how long its allow holds.
+	Call *CallQuestion `json:"call,omitempty"`
+	For  Lasting       `json:"for,omitempty"`
 }
 
-// KindApproval is the kind of every decision that this package asks.
+// KindApproval is the kind of a decision whether a connector may run, and with which
+// tools.
 const KindApproval = "approval"
 
 // Stage is which of the two questions it is.

@@ -49,7 +49,9 @@ type Config struct {
 	Now    func() time.Time // nil: time.Now
 	// DecisionTTL is how long a question waits; zero: DefaultDecisionTTL.
 	DecisionTTL time.Duration
-	Logger      *slog.Logger // may be nil
+	// CallTTL is how long a call waits for one; zero: DefaultCallTTL.
+	CallTTL time.Duration
+	Logger  *slog.Logger // may be nil
 }
 
 // Gate decides what may run. It is the only maker of grants. All methods may be
@@ -62,6 +64,7 @@ type Gate struct {
 
 	// clients is read by every call, without the lock.
 	clients atomic.Pointer[map[string]*client]
+	policy  atomic.Pointer[policy] // as clients
 
 	// collecting is held for writing while snapshots are dropped, and for reading
 	// while one is made that the set of those to keep may not have yet.
@@ -81,6 +84,8 @@ type Gate struct {
 	failures  map[plugins.ID]failure  // why the last attempt came to nothing
 	subs      map[int]chan Event
 	nextSub   int
+	waiting   map[string]*callWait // calls that wait, by decision
+	unused    map[string]unused    // allowed calls that were not made yet, by decision
 	sessions  sessionTokens
 }
 
@@ -115,6 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 		cfg: cfg, log: cfg.Logger, keeper: cfg.Keeper,
 		resolver:  Resolver{Parent: cfg.Parent, PluginData: cfg.PluginData, Cache: cfg.Cache},
 		answering: map[string]bool{}, lives: map[plugins.ID]*life{}, probes: map[string]*probe{},
+		waiting: map[string]*callWait{}, unused: map[string]unused{},
 		trouble: map[plugins.ID]*trouble{}, failures: map[plugins.ID]failure{}, subs: map[int]chan Event{},
 	}
 	if g.log == nil {
@@ -125,6 +131,9 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	}
 	if g.cfg.DecisionTTL <= 0 {
 		g.cfg.DecisionTTL = DefaultDecisionTTL
+	}
+	if g.cfg.CallTTL <= 0 {
+		g.cfg.CallTTL = DefaultCallTTL
 	}
 	var err error
 	if g.keeper == nil {
@@ -140,6 +149,9 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.interruptProbes(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.interruptCalls(ctx); err != nil {
 		return nil, err
 	}
 	return g, nil
@@ -163,6 +175,11 @@ func (g *Gate) Close() error {
 		p.life.end(why)
 		delete(g.probes, id)
 	}
+	for _, w := range g.waiting {
+		d := w.decision
+		d.State = DecisionInterrupted // on disk when it is opened again
+		g.wake(d)
+	}
 	for n, sub := range g.subs {
 		close(sub)
 		delete(g.subs, n)
@@ -177,11 +194,16 @@ func (g *Gate) takeOver() {
 		g.takeOverRow(key)
 	}
 	g.takeOverClients()
+	g.takeOverPolicy()
 }
 
 func (g *Gate) takeOverRow(key docKey) {
 	body, ok, problem := g.docs.get(key.kind, key.id)
 	switch key.kind {
+	case settingKind:
+		if key.id == policyID {
+			g.takeOverPolicy()
+		}
 	case approvalKind:
 		id := parseID(key.id)
 		delete(g.records, id)
@@ -196,8 +218,11 @@ func (g *Gate) takeOverRow(key docKey) {
 		if !ok || problem != nil {
 			return
 		}
-		if d, err := decodeDecision(body); err == nil && d.ID == key.id {
+		if d, err := decodeDecision(body); err == nil && d.ID == key.id && (d.Kind == KindCall) == (d.Call != nil) {
 			g.decisions[key.id] = d
+			if !d.Open() {
+				g.wake(*d)
+			}
 		}
 	}
 }

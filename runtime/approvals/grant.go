@@ -114,6 +114,14 @@ func (c CallGrant) Client() string { return c.client }
 // Grant returns the connector's grant.
 func (c CallGrant) Grant() Grant { return c.grant }
 
+// SameApproval reports whether other is for the same call under the same approval,
+// also where its server was started anew.
+func (c CallGrant) SameApproval(other CallGrant) bool {
+	a, b := c.grant.state, other.grant.state
+	return a != nil && b != nil && c.tool == other.tool && c.client == other.client && a.id == b.id && a.identity == b.identity &&
+		a.approved != nil && b.approved != nil && a.approved.Decision == b.approved.Decision
+}
+
 // Err is as Grant.Err.
 func (c CallGrant) Err() error { return c.grant.Err() }
 

@@ -50,6 +50,7 @@ type pinned struct {
 	Name       string            `json:"name"`
 	Pin        Pin               `json:"pin"`
 	Class      permissions.Class `json:"class,omitempty"`
+	Always     bool              `json:"always,omitempty"` // called without asking, while this approval stands
 	Definition []byte            `json:"definition"`
 }
 

@@ -48,6 +48,9 @@ func (g *Gate) expire(ctx context.Context) error {
 		t.note(d.ID, "expired", by, "")
 		record := g.auditOf(audit.Expire, audit.OK, d.Subject(), by)
 		record.Decision, record.Identity, record.Version = d.ID, string(d.Identity), d.Fields.Version
+		if d.Call != nil {
+			record.Target, record.Client = d.Call.Tool, d.Call.Client
+		}
 		t.audit = append(t.audit, record)
 		closed = append(closed, d)
 	}
@@ -83,7 +86,7 @@ func (g *Gate) endForgottenTries(ctx context.Context) error {
 // now at the latest, and waits no longer than any other (C80).
 func (g *Gate) isOver(d *Decision) bool {
 	now := g.now()
-	if d.CreatedAt.After(now.Add(g.cfg.DecisionTTL)) {
+	if d.CreatedAt.After(now.Add(d.ExpiresAt.Sub(d.CreatedAt))) {
 		return true // the clock went back by more than a whole wait
 	}
 	return !now.Before(d.ExpiresAt)

@@ -106,23 +106,20 @@ func (h *Host) call(ctx context.Context, who caller, id plugins.ID, tool string,
 		return nil, err
 	}
 	begun := time.Now()
-	var grant approvals.CallGrant
-	session, err := h.Pool.Session(ctx, id)
+	call, err := h.permit(ctx, who.client, id, tool, params, up)
+	var result json.RawMessage
 	if err == nil {
-		if grant, err = h.Gate.CallGrant(ctx, session.Grant(), tool, who.client); err == nil {
-			var result json.RawMessage
-			if result, err = h.Pool.Call(ctx, grant, session, params, up); err == nil {
-				h.recordCall(who, id, tool, session.Grant(), begun, nil)
-				return result, nil
-			}
-		}
+		result, err = h.Pool.Call(ctx, call.grant, call.session, params, up)
 	}
 	var identity approvals.Grant
-	if session != nil {
-		identity = session.Grant()
+	if call.session != nil {
+		identity = call.session.Grant()
 	}
 	h.recordCall(who, id, tool, identity, begun, err)
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // recordCall writes the call's line of the audit. A refusal may come as a storm

@@ -119,7 +119,7 @@ func (r *rig) approve(h *host.Host, id plugins.ID, tools ...string) {
 	if offered.Stage != approvals.StageTools {
 		r.t.Fatalf("after the first answer the stage is %s", offered.Stage)
 	}
-	if _, err := h.Answer(r.t.Context(), offered.ID, approvals.Answer{Allow: true, Tools: tools}, operator); err != nil {
+	if _, err := h.Answer(r.t.Context(), offered.ID, approvals.Answer{Allow: true, Tools: tools, Always: true}, operator); err != nil {
 		r.t.Fatal(err)
 	}
 }
