@@ -74,7 +74,7 @@ func TestBeforeAnythingIsApproved(t *testing.T) {
 		{name: "the environment is masked", request: get("/v1/plugins/fake/main/env"), status: 200, has: []string{`"PATH"`}, not: []string{"AWS_SECRET_ACCESS_KEY"}},
 		{name: "no decisions", request: get("/v1/decisions"), status: 200, has: []string{`{"decisions":[]}`}},
 		{name: "no tools", request: get("/v1/tools"), status: 200, has: []string{`{"tools":[]}`}},
-		{name: "no secrets", request: get("/v1/secrets"), status: 200, has: []string{`{"secrets":[]}`}},
+		{name: "no secrets", request: get("/v1/secrets"), status: 200, has: []string{`{"secrets":[],`, `"state":"not-asked"`}},
 		{name: "a decision that is not there", request: get("/v1/decisions/d-absent"), status: 404, code: "decision-unknown"},
 		{name: "answering one that is not there", request: post("/v1/decisions/d-absent/answer", `{"answer":"deny"}`), status: 404, code: "decision-unknown"},
 		{name: "an answer that is neither yes nor no", request: post("/v1/decisions/d-absent/answer", `{"answer":"maybe"}`), status: 400, code: "bad-request"},

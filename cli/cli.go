@@ -21,6 +21,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/host"
+	"sallyport/runtime/secrets"
 )
 
 // Exit codes that scripts may use; `sallyport health` has its own
@@ -43,7 +44,10 @@ type command struct {
 	version string
 	home    string // --home
 	json    bool   // --json
-	verbose bool   // --verbose
+	// passphraseFD is --secrets-passphrase-fd, -1 without.
+	passphraseFD   int
+	passphraseRead []byte // a descriptor can be read once
+	verbose        bool   // --verbose
 }
 
 // exitError carries an exit code of a command's own.
@@ -92,14 +96,15 @@ First steps:
 	flags := root.PersistentFlags()
 	flags.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	flags.StringVar(&c.home, "home", "", "keep everything below `DIR` instead of the system's folders (SALLYPORT_HOME)")
+	flags.IntVar(&c.passphraseFD, "secrets-passphrase-fd", -1, "keep secrets in an encrypted file, whose passphrase is read from this file descriptor `N`")
 	flags.BoolVar(&c.verbose, "verbose", false, "print the log to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
 		c.serveCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.diffCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
-		c.decisionsCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
-		c.clientsCommand(), c.mcpCommand(), c.auditCommand(), c.versionCommand(),
+		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
+		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.auditCommand(), c.versionCommand(),
 	)
 	addCompletion(root)
 	return root
@@ -184,6 +189,17 @@ func (c *command) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(c.Err, nil))
+}
+
+// passphrase reads the passphrase of the encrypted file of secrets, where the
+// operator chose one; nil otherwise.
+func (c *command) passphrase(ctx context.Context) ([]byte, error) {
+	if c.passphraseFD < 0 || c.passphraseRead != nil {
+		return c.passphraseRead, nil
+	}
+	var err error
+	c.passphraseRead, err = secrets.PassphraseFromFD(ctx, c.passphraseFD)
+	return c.passphraseRead, err
 }
 
 // usage marks an error as one of the command line.

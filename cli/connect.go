@@ -103,7 +103,11 @@ func (c *command) findSidecar(ctx context.Context) (loopback.Discovery, []byte, 
 // inProcess opens the host for one command. Nothing listens: the API is called
 // in memory, by the same rules.
 func (c *command) inProcess(ctx context.Context, do func(*client.Client) error) (err error) {
-	h, err := host.Open(ctx, host.Config{Places: c.places(), Version: c.version, Logger: c.logger()})
+	passphrase, err := c.passphrase(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := host.Open(ctx, host.Config{Places: c.places(), Version: c.version, Logger: c.logger(), SecretsPassphrase: passphrase})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,12 @@ func (c *command) serve(ctx context.Context, options serveOptions) error {
 	}
 	logger, closeLog := c.serveLogger(options.companion || c.verbose)
 	defer closeLog()
-	running, err := c.startOrFind(ctx, sidecar.Config{Places: c.places(), Version: c.version, Port: options.port, Logger: logger})
+	passphrase, err := c.passphrase(ctx)
+	if err != nil {
+		return err
+	}
+	running, err := c.startOrFind(ctx, sidecar.Config{Places: c.places(), Version: c.version, Port: options.port,
+		Logger: logger, SecretsPassphrase: passphrase})
 	if err != nil {
 		return err
 	}

@@ -48,12 +48,16 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 // what it cannot do there it refuses in JSON.
 func TestEveryCommandAnswersInJSON(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "") // the keyring of whoever runs this is not touched
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	home := t.TempDir()
+	input := map[string]string{"secrets import": "A=1\n"}
 	arguments := map[string][]string{
 		"plugins show": {"notes"}, "diff": {"notes"}, "env": {"notes"}, "approve": {"notes"}, "deny": {"notes"},
 		"enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "digest": {t.TempDir()},
+		"secrets set": {"A"}, "secrets delete": {"A"},
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
 		"help": "text", "completion bash": "a script", "completion zsh": "a script", "completion fish": "a script",
@@ -67,7 +71,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		args := append(append(strings.Fields(words), arguments[words]...), "--json", "--home", home)
-		code := Run(context.Background(), "test", args, Streams{strings.NewReader(""), &out, &errs})
+		code := Run(context.Background(), "test", args, Streams{strings.NewReader(input[words]), &out, &errs})
 		if code == exitUsage {
 			t.Errorf("%s: this test has no arguments for it: %s", words, errs.String())
 			return

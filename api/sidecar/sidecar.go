@@ -29,6 +29,8 @@ type Config struct {
 	Version string
 	Port    int // 0: the kept one
 	Logger  *slog.Logger
+	// SecretsPassphrase: see host.Config.
+	SecretsPassphrase []byte
 }
 
 // Sidecar is a host that is being served.
@@ -49,7 +51,7 @@ func Start(ctx context.Context, cfg Config) (*Sidecar, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h, err := host.Open(ctx, host.Config{Places: cfg.Places, Version: cfg.Version, Logger: cfg.Logger})
+	h, err := host.Open(ctx, host.Config{Places: cfg.Places, Version: cfg.Version, Logger: cfg.Logger, SecretsPassphrase: cfg.SecretsPassphrase})
 	if err != nil {
 		return nil, err
 	}

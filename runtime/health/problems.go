@@ -30,6 +30,7 @@ const (
 	PortUnsaved            Code = "port-unsaved"
 	PortTwin               Code = "port-twin"
 	ConfigInvalid          Code = "config-invalid"
+	SecretsUnavailable     Code = "secrets-unavailable"
 	PluginFolderUnreadable Code = "plugin-folder-unreadable"
 	WatchLimited           Code = "watch-limited"
 	ServerParked           Code = "server-parked"
@@ -172,6 +173,10 @@ func Kinds() []Kind {
 			Code: PortTwin, Title: "Another program has the same port on ::1", Severity: Warning,
 			Text: with("Another program listens on [::1]:{port}. Whoever says localhost may reach that one."),
 			Next: "Use the address with 127.0.0.1.",
+		},
+		{
+			Code: SecretsUnavailable, Title: "Secrets cannot be read", Severity: Warning,
+			Text: with("{what}. Only connectors that need a secret are blocked. {next}"),
 		},
 		{
 			Code: ConfigInvalid, Title: "The configuration has errors", Severity: Warning,

@@ -60,6 +60,8 @@ func (h *Host) housekeeping() {
 				h.log.Error("sweeping failed", "error", err)
 			}
 			h.reportGate()
+			h.unblock(blockedFor)
+			h.reportSecrets()
 		case <-retain.C:
 			if err := h.Audit.Retain(h.ctx); err != nil && h.ctx.Err() == nil {
 				h.log.Error("bounding the audit failed", "error", err)

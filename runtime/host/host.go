@@ -32,6 +32,7 @@ import (
 	"sallyport/runtime/mcp/gateway"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/process"
+	"sallyport/runtime/secrets"
 	"sallyport/runtime/store"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	Environ []string
 	// Home is the user's home folder; "" asks the system.
 	Home string
+	// SecretsPassphrase opens an encrypted file in place of the keyring; nil asks
+	// for a systemd credential, and takes the keyring where there is none.
+	SecretsPassphrase []byte
 	// Network is how connectors are dialled; the zero one is the system's.
 	Network mcp.Network
 }
@@ -71,6 +75,7 @@ type Host struct {
 	Gate      *approvals.Gate
 	Processes *process.Manager
 	Snapshots *artifact.Snapshots
+	Secrets   *secrets.Store
 	Pool      *mcp.Pool
 	Gateway   *gateway.Gateway
 
@@ -93,6 +98,7 @@ type Host struct {
 	sessions sessions
 	starts   atomic.Pointer[chan plugins.ID]
 	levels   levels
+	blocked  blocked
 	notify   subscribers
 
 	gateItems struct { // what reportGate has told health
@@ -175,6 +181,9 @@ func (h *Host) openParts(ctx context.Context) error {
 	if err := h.openGate(ctx); err != nil {
 		return err
 	}
+	if err := h.openSecrets(); err != nil {
+		return err
+	}
 	if err := h.openProcesses(ctx); err != nil {
 		return err
 	}
@@ -235,7 +244,7 @@ func (h *Host) openProcesses(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot find this program, which starts the others: %w", err)
 	}
-	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Shim: shim, Logger: h.log})
+	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Secrets: recordedSecrets{h.Audit, h.Secrets}, Shim: shim, Logger: h.log})
 	if err != nil {
 		return err
 	}
@@ -310,6 +319,9 @@ func (h *Host) close(ctx context.Context) error {
 	h.path.stop()
 	if h.Processes != nil {
 		errs = append(errs, h.Processes.Close(ctx))
+	}
+	if h.Secrets != nil {
+		errs = append(errs, h.Secrets.Close())
 	}
 	if h.Audit != nil {
 		writing, cancel := context.WithTimeout(ctx, auditGrace)

@@ -60,6 +60,9 @@ func (p Places) PluginData(plugin string) string {
 // StatCache speeds up lists and scans; it may be deleted at any time.
 func (p Places) StatCache() string { return filepath.Join(p.State, "stat-cache") }
 
+// SecretsFile is the encrypted file of secrets, for an operator who chose one.
+func (p Places) SecretsFile() string { return filepath.Join(p.Data, "secrets.age") }
+
 // Keys holds the seal key and the sealed head, apart from the database
 // (spec/approval.md 5.4).
 func (p Places) Keys() string { return filepath.Join(p.State, "keys") }

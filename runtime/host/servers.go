@@ -26,21 +26,23 @@ const idleAfter = 30 * time.Minute
 
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
-		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes)}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: headers, Network: h.config.Network,
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Network: h.config.Network,
 		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
 	}
 }
 
 // headers resolves what a connector that is dialled sends, at that moment: the
 // package's values are literal, the operator's may be references.
-func headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
+func (h *Host) headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
 	resolved := map[string]string{}
-	for _, h := range l.Headers {
-		value, err := l.Env.Header(ctx, nil, env.Declared{Name: h.Name, Value: h.Value, References: h.FromOperator})
+	ctx, given := forStart(ctx, l.ID), recordedSecrets{h.Audit, h.Secrets}
+	for _, header := range l.Headers {
+		value, err := l.Env.Header(ctx, given, env.Declared{Name: header.Name, Value: header.Value, References: header.FromOperator})
 		if err != nil {
+			h.startFailed(l.ID, err)
 			return nil, err
 		}
-		resolved[h.Name] = value
+		resolved[header.Name] = value
 	}
 	return resolved, nil
 }

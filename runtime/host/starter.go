@@ -7,6 +7,7 @@ import (
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/mcp"
+	"sallyport/runtime/plugins"
 )
 
 // recordedStarter starts nothing that is not on record first: the record is
@@ -15,6 +16,7 @@ import (
 type recordedStarter struct {
 	audit   *audit.Log
 	starter mcp.Starter
+	failed  func(plugins.ID, error)
 }
 
 func (s recordedStarter) Start(ctx context.Context, grant approvals.Grant) (mcp.Child, error) {
@@ -31,8 +33,9 @@ func (s recordedStarter) Start(ctx context.Context, grant approvals.Grant) (mcp.
 		return nil, &coded.Error{Code: audit.CodeUnwritable, Sentence: "the start cannot be recorded, so nothing was started",
 			Next: "free space in the data folder, or make it writable", Err: err}
 	}
-	child, err := s.starter.Start(ctx, grant)
+	child, err := s.starter.Start(forStart(ctx, launch.ID), grant)
 	if err != nil {
+		s.failed(launch.ID, err)
 		record.Result, record.Reason = audit.Failed, coded.Of(err)
 		if _, recordErr := s.audit.Append(context.WithoutCancel(ctx), record); recordErr != nil {
 			return nil, recordErr

@@ -3,6 +3,7 @@ package plugins
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,6 +97,7 @@ func (o Overlay) apply(c Connector) Connector {
 	if sentence := c.Options.Budget.overlay(o.Budget); sentence != "" {
 		return refuse(sentence)
 	}
+	c.Requested.Secrets = withSecrets(c.Requested.Secrets, o.Env, o.Headers)
 	if o.Permissions != nil {
 		narrow, err := o.Permissions.Narrowed(c.Requested)
 		if err != nil {
@@ -104,6 +106,28 @@ func (o Overlay) apply(c Connector) Connector {
 		c.Requested = narrow
 	}
 	return c
+}
+
+// secretReference finds secret:NAME and ${secret:NAME} (spec/child-environment.md 5).
+var secretReference = regexp.MustCompile(`^secret:([A-Za-z0-9_.-]+)$|\$\{secret:([A-Za-z0-9_.-]+)\}`)
+
+// withSecrets adds the secrets that the operator's own values name: who writes the
+// reference asks for it, and the approval is still asked about it. A package that
+// knows nothing of Sallyport could never list one.
+func withSecrets(requested []string, own ...map[string]string) []string {
+	added := slices.Clone(requested)
+	for _, values := range own {
+		for _, value := range values {
+			for _, found := range secretReference.FindAllStringSubmatch(value, -1) {
+				added = append(added, found[1]+found[2])
+			}
+		}
+	}
+	if len(added) == len(requested) {
+		return requested
+	}
+	slices.Sort(added)
+	return slices.Compact(added)
 }
 
 func (b *Budget) overlay(o Budget) string {

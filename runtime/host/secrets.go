@@ -1,0 +1,277 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/audit"
+	"sallyport/runtime/health"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/secrets"
+	"sallyport/runtime/store"
+)
+
+// openSecrets prepares the keyring; nothing of it is asked yet. An encrypted file
+// takes its place only where the operator gave a passphrase for one.
+func (h *Host) openSecrets() error {
+	backend, err := h.secretsBackend()
+	if err != nil {
+		return err
+	}
+	h.Secrets = secrets.Open(secrets.Config{Backend: backend, Names: secretNames{h.Store}, Now: h.config.Now, Logger: h.log})
+	return nil
+}
+
+func (h *Host) secretsBackend() (secrets.Backend, error) {
+	passphrase := h.config.SecretsPassphrase
+	if passphrase == nil {
+		var err error
+		passphrase, err = secrets.PassphraseFromCredential(os.Getenv("CREDENTIALS_DIRECTORY"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if passphrase != nil {
+		return secrets.NewFile(secrets.FileConfig{Path: h.Places.SecretsFile(), Passphrase: passphrase}), nil
+	}
+	return secrets.SystemKeyring(secrets.KeyringConfig{Service: h.keyringService()}), nil
+}
+
+// keyringService keeps installations in places of their own from sharing values.
+func (h *Host) keyringService() string {
+	if h.Places == StandardPlaces() {
+		return "Sallyport"
+	}
+	sum := sha256.Sum256([]byte(h.Places.Data))
+	return "Sallyport " + hex.EncodeToString(sum[:6])
+}
+
+// SetSecret keeps a value under a name, on record first, and restarts what uses
+// it.
+func (h *Host) SetSecret(ctx context.Context, name string, value []byte, by approvals.By) error {
+	if err := h.recordSecret(ctx, audit.SecretSet, name, by); err != nil {
+		return err
+	}
+	if err := h.Secrets.Set(ctx, name, value); err != nil {
+		return err
+	}
+	h.secretChanged(ctx, name)
+	return nil
+}
+
+// DeleteSecret forgets a value; what uses it is stopped.
+func (h *Host) DeleteSecret(ctx context.Context, name string, by approvals.By) error {
+	if err := h.recordSecret(ctx, audit.SecretDelete, name, by); err != nil {
+		return err
+	}
+	if err := h.Secrets.Delete(ctx, name); err != nil {
+		return err
+	}
+	h.secretChanged(ctx, name)
+	return nil
+}
+
+func (h *Host) recordSecret(ctx context.Context, action, name string, by approvals.By) error {
+	_, err := h.Audit.Append(ctx, audit.Record{Action: action, Result: audit.OK, Actor: by.User, Via: by.Via, Target: name})
+	return err
+}
+
+// secretChanged stops every server that was started with the old value; the next
+// call starts it with the new one.
+func (h *Host) secretChanged(ctx context.Context, name string) {
+	why := &coded.Error{Code: "secret-changed", Sentence: "a secret that it uses was changed", Next: "try again"}
+	for id := range h.RunningIDs() {
+		session, ok := h.Pool.Live(id)
+		if !ok {
+			continue
+		}
+		launch, err := session.Grant().Launch()
+		if err != nil || !slices.Contains(launch.Permissions.Secrets, name) {
+			continue
+		}
+		if err := h.Pool.Stop(ctx, id, why); err != nil {
+			h.log.Error("a server could not be restarted with a new secret", "connector", id.String(), "error", err)
+		}
+	}
+	h.unblock(0)
+	h.Events.add("secrets", name, "")
+}
+
+// blockedFor is how long a connector that lacks a secret is not tried again: a
+// keyring may be unlocked meanwhile, and nobody tells.
+const blockedFor = 30 * time.Second
+
+// blocked are the connectors that lack a secret, and since when.
+type blocked struct {
+	mu    sync.Mutex
+	since map[plugins.ID]time.Time
+}
+
+// startFailed blocks a connector whose start failed for want of a secret, and
+// only that one.
+func (h *Host) startFailed(id plugins.ID, err error) {
+	var why *coded.Error
+	if !errors.As(err, &why) || !strings.HasPrefix(why.Code, "secret") && !strings.HasPrefix(why.Code, "keyring-") {
+		return
+	}
+	h.blocked.mu.Lock()
+	if h.blocked.since == nil {
+		h.blocked.since = map[plugins.ID]time.Time{}
+	}
+	h.blocked.since[id] = time.Now()
+	h.blocked.mu.Unlock()
+	h.Gate.Block(id, why)
+}
+
+// unblock lets those be tried again that have been blocked for so long.
+func (h *Host) unblock(after time.Duration) {
+	h.blocked.mu.Lock()
+	var ready []plugins.ID
+	for id, since := range h.blocked.since {
+		if time.Since(since) >= after {
+			ready = append(ready, id)
+			delete(h.blocked.since, id)
+		}
+	}
+	h.blocked.mu.Unlock()
+	for _, id := range ready {
+		h.Gate.Unpark(id)
+	}
+}
+
+// reportSecrets tells how the keyring is, as far as somebody asked it.
+func (h *Host) reportSecrets() {
+	state := h.Secrets.State(h.ctx)
+	switch state.Status {
+	case secrets.OK, secrets.NotAsked:
+		h.Health.Clear(health.SecretsUnavailable, "")
+	default:
+		h.Health.Set(health.SecretsUnavailable, "", health.Args{"what": state.Sentence, "next": state.Next})
+	}
+}
+
+type startKey struct{}
+
+// oneStart is what one start has read: a value is read once for it and put on
+// record once, however often it is asked for.
+type oneStart struct {
+	id plugins.ID
+
+	mu     sync.Mutex
+	values map[string]string
+}
+
+// forStart says whose start secrets are read for.
+func forStart(ctx context.Context, id plugins.ID) context.Context {
+	return context.WithValue(ctx, startKey{}, &oneStart{id: id, values: map[string]string{}})
+}
+
+// recordedSecrets gives values to env and puts each use on record first: the name,
+// never the value.
+type recordedSecrets struct {
+	audit   *audit.Log
+	secrets *secrets.Store
+}
+
+// Secret returns the value of a name at the moment of a start.
+func (s recordedSecrets) Secret(ctx context.Context, name string) (string, error) {
+	start, ok := ctx.Value(startKey{}).(*oneStart)
+	if !ok {
+		return "", coded.New("secret-unavailable", "a secret is read for a start only")
+	}
+	start.mu.Lock()
+	defer start.mu.Unlock()
+	if value, known := start.values[name]; known {
+		return value, nil
+	}
+	record := audit.Record{Action: audit.SecretUse, Result: audit.OK, Actor: "sallyport", Via: approvals.ViaSallyport,
+		Target: name, Plugin: start.id.Plugin, Binding: start.id.Server}
+	value, err := s.secrets.Secret(ctx, name)
+	if err != nil {
+		record.Result, record.Reason = audit.Refused, coded.Of(err)
+	}
+	if _, recordErr := s.audit.Append(ctx, record); recordErr != nil {
+		return "", errors.Join(err, recordErr)
+	}
+	if err == nil {
+		start.values[name] = value
+	}
+	return value, err
+}
+
+// secretNames keeps the list of names in the database: the keyring has none. It
+// grants nothing, so it is not sealed.
+type secretNames struct{ db *store.DB }
+
+const secretNamesKey = "secret-names"
+
+func (n secretNames) Names(ctx context.Context) (names []secrets.Name, err error) {
+	err = n.db.View(ctx, func(tx *sql.Tx) error {
+		names, err = readSecretNames(ctx, tx)
+		return err
+	})
+	return names, err
+}
+
+func readSecretNames(ctx context.Context, tx *sql.Tx) ([]secrets.Name, error) {
+	var raw []byte
+	err := tx.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", secretNamesKey).Scan(&raw)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	var names []secrets.Name
+	if err == nil {
+		err = json.Unmarshal(raw, &names)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the names of the secrets: %w", err)
+	}
+	return names, nil
+}
+
+func (n secretNames) change(ctx context.Context, change func([]secrets.Name) []secrets.Name) error {
+	return n.db.Update(ctx, func(tx *sql.Tx) error {
+		names, err := readSecretNames(ctx, tx)
+		if err != nil {
+			return err
+		}
+		names = change(names)
+		slices.SortFunc(names, func(a, b secrets.Name) int { return strings.Compare(a.Name, b.Name) })
+		raw, err := json.Marshal(names)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", secretNamesKey, raw)
+		return err
+	})
+}
+
+// Put adds a name or gives it another time.
+func (n secretNames) Put(ctx context.Context, name secrets.Name) error {
+	name.SetAt = name.SetAt.UTC().Truncate(time.Second)
+	return n.change(ctx, func(names []secrets.Name) []secrets.Name {
+		return append(without(names, name.Name), name)
+	})
+}
+
+// Drop removes a name; one that is not there is no error.
+func (n secretNames) Drop(ctx context.Context, name string) error {
+	return n.change(ctx, func(names []secrets.Name) []secrets.Name { return without(names, name) })
+}
+
+func without(names []secrets.Name, name string) []secrets.Name {
+	return slices.DeleteFunc(names, func(n secrets.Name) bool { return n.Name == name })
+}
