@@ -216,7 +216,13 @@ func toolsQuestion(ctx context.Context, h *client.Client, one api.Connector) (ap
 
 // answer answers one decision. A choice of tools is read from what it offers.
 func (c *command) answer(ctx context.Context, h *client.Client, id, word string, choice toolChoice) (api.Decision, error) {
-	given := api.Answer{Answer: word}
+	return c.answerFor(ctx, h, id, word, choice, "")
+}
+
+// answerFor is answer for a decision that may be about a call, whose allow may hold
+// for longer than once.
+func (c *command) answerFor(ctx context.Context, h *client.Client, id, word string, choice toolChoice, lasting string) (api.Decision, error) {
+	given := api.Answer{Answer: word, For: approvals.Lasting(lasting)}
 	if word == "allow" && choice.given() {
 		var open api.DecisionDetail
 		if err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(id), nil, &open); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 func (c *command) decisionsCommand() *cobra.Command {
 	return group("decisions", "The questions that wait for you, and those that were answered",
-		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer(), c.acceptStore())
+		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer(), c.decisionsWatch(), c.acceptStore())
 }
 
 func (c *command) decisionsList() *cobra.Command {
@@ -59,7 +60,10 @@ func printDecisions(w io.Writer, decisions []api.Decision) error {
 }
 
 func question(d api.Decision) string {
-	if d.Stage == "tools" {
+	switch {
+	case d.Call != nil:
+		return "may " + shown(d.Call.Client) + " run " + shown(d.Call.Tool) + "?"
+	case d.Stage == "tools":
 		return "which tools?"
 	}
 	return "may it run? (" + d.Action + ")"
@@ -85,8 +89,12 @@ func printDecision(w io.Writer, d api.DecisionDetail) error {
 	p := &page{w: w}
 	p.line("%s  %s", d.ID, d.State)
 	p.field("about", shown(d.Subject)+" "+oneLine(d.Version, 20))
-	p.field("question", question(d.Decision))
-	p.field("digest", d.Digest)
+	if d.Call != nil {
+		printCall(p, *d.Call)
+	} else {
+		p.field("question", question(d.Decision))
+		p.field("digest", d.Digest)
+	}
 	p.field("identity", d.Identity)
 	if d.AnsweredBy != nil {
 		p.field("answer", d.Answer+" by "+d.AnsweredBy.String())
@@ -98,20 +106,46 @@ func printDecision(w io.Writer, d api.DecisionDetail) error {
 	for _, entry := range d.Journal {
 		p.line("  %s  %-12s %s %s", entry.At.Local().Format(time.DateTime), entry.Event, entry.By, shown(entry.Detail))
 	}
-	if d.State == "open" {
+	switch {
+	case d.State == "open" && d.Call != nil:
+		p.line("\nanswer: sallyport decisions answer %s allow|deny  (allow --for session|8h|always holds for this tool and this agent)", d.ID)
+	case d.State == "open":
 		p.line("\nanswer: sallyport approve %s, or sallyport decisions answer %s allow|deny", shown(d.Subject), d.ID)
 	}
 	return p.err
 }
 
+// printCall shows a call: the sentence first, then what would be sent.
+func printCall(p *page, call api.CallQuestion) {
+	p.line("\n%s\n", call.Sentence)
+	p.field("risk", string(call.Class))
+	p.line("arguments")
+	for line := range strings.SplitSeq(call.Arguments, "\n") {
+		p.line("  %s", line)
+	}
+	if call.LeftOut {
+		p.line("  … and more that is not shown; an answer is for all of it")
+	}
+	p.field("sent", call.Sent)
+	if call.For != "" {
+		p.field("allowed for", string(call.For))
+	}
+}
+
 func (c *command) decisionsAnswer() *cobra.Command {
 	var choice toolChoice
+	var lasting string
 	cmd := &cobra.Command{
 		Use: "answer ID allow|deny", Short: "Answer a decision", Args: exactly("a decision's ID", "allow or deny"),
 		Long: `Answer one decision. Allowing a plugin to run tries it, and opens the next
 decision: which tools. That one is answered with --tools, --read-only or
---all-tools. sallyport approve does both in one go.`,
-		Example: "  sallyport decisions answer d-abc… allow\n  sallyport decisions answer d-def… allow --tools list_notes,add_note",
+--all-tools. sallyport approve does both in one go.
+
+An allow of a call is for this call: these bytes, this agent, once. With --for it
+holds longer, for this tool and this agent: session (until Sallyport quits), 8h, or
+always. Such answers are listed by sallyport policy list, end when the connector is
+approved anew, and are taken back with sallyport policy remove.`,
+		Example: "  sallyport decisions answer d-abc… allow\n  sallyport decisions answer d-def… allow --tools list_notes,add_note\n  sallyport decisions answer d-ghi… allow --for 8h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "allow" && args[1] != "deny" {
 				return usage("the answer is allow or deny, not %q", args[1])
@@ -120,7 +154,7 @@ decision: which tools. That one is answered with --tools, --read-only or
 				return err
 			}
 			return c.withHost(cmd.Context(), func(h *client.Client) error {
-				next, err := c.answer(cmd.Context(), h, args[0], args[1], choice)
+				next, err := c.answerFor(cmd.Context(), h, args[0], args[1], choice, lasting)
 				if err != nil {
 					return err
 				}
@@ -129,12 +163,15 @@ decision: which tools. That one is answered with --tools, --read-only or
 		},
 	}
 	choice.flags(cmd)
+	cmd.Flags().StringVar(&lasting, "for", "", "how `LONG` an allow of a call holds: once (the default), session, 8h or always")
 	return cmd
 }
 
 func printAnswered(w io.Writer, d api.Decision) error {
 	p := &page{w: w}
 	switch {
+	case d.Call != nil && d.State == "allowed":
+		p.line("%s may run %s: %s", shown(d.Call.Client), shown(d.Call.Tool), d.Call.For)
 	case d.State == "open" && d.Stage == "tools":
 		p.line("%s runs. Which of its %s may agents call?", shown(d.Subject), count(len(d.Tools), "tool", "tools"))
 		p.line("next: sallyport decisions answer %s allow --tools NAME,… (or --read-only, --all-tools)", d.ID)

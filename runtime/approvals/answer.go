@@ -42,6 +42,8 @@ func (g *Gate) Answer(ctx context.Context, decision string, a Answer, by By) (De
 	switch {
 	case d.Kind == KindCall:
 		return g.answerCall(ctx, d, a, by)
+	case a.For != "":
+		return d, coded.New("answer-invalid", "only an allow of a call is for a length of time")
 	case !a.Allow:
 		return g.deny(ctx, d, by)
 	case d.Stage == StageRun:

@@ -209,6 +209,11 @@ func (g *Gate) awaitCall(ctx context.Context, w *callWait, c CallGrant, waiting 
 		case <-ctx.Done():
 			return g.leaveCall(ctx, w)
 		case <-c.grant.Done():
+			select {
+			case <-w.done: // it ended first
+				return g.settleCall(ctx, w)
+			default:
+			}
 			g.endCall(ctx, w, DecisionSuperseded, coded.Of(c.grant.Err()))
 			return c.grant.Err()
 		case <-expiry.C:

@@ -167,6 +167,11 @@ func (g *Gate) Close() error {
 	}
 	g.closed = true
 	why := coded.New("closing", "Sallyport is closing")
+	for _, w := range g.waiting {
+		d := w.decision
+		d.State = DecisionInterrupted // on disk when it is opened again
+		g.wake(d)
+	}
 	for id, l := range g.lives {
 		l.end(why)
 		delete(g.lives, id)
@@ -174,11 +179,6 @@ func (g *Gate) Close() error {
 	for id, p := range g.probes {
 		p.life.end(why)
 		delete(g.probes, id)
-	}
-	for _, w := range g.waiting {
-		d := w.decision
-		d.State = DecisionInterrupted // on disk when it is opened again
-		g.wake(d)
 	}
 	for n, sub := range g.subs {
 		close(sub)
