@@ -1678,6 +1678,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What decides whether a call is asked about: rules, answers that hold, and tools approved without asking. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApprovalsPolicy"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Sets or removes one rule, or takes back an answer that holds. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PolicyChange"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApprovalsPolicy"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/secrets": {
         parameters: {
             query?: never;
@@ -1943,10 +2039,12 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Answer: {
+            always?: boolean;
             answer: string;
             classes?: {
                 [key: string]: string;
             };
+            for?: string;
             tools?: string[];
         };
         Approval: {
@@ -2031,6 +2129,11 @@ export interface components {
             refused?: string;
             suggested: string;
         };
+        ApprovalsPolicy: {
+            approved: string[];
+            rules: components["schemas"]["ApprovalsRule"][];
+            standing: components["schemas"]["ApprovalsStanding"][];
+        };
         ApprovalsReview: {
             changed?: components["schemas"]["ApprovalsDiff"];
             decision?: string;
@@ -2055,11 +2158,31 @@ export interface components {
             tools?: components["schemas"]["ApprovalsOfferedTool"][];
             version: string;
         };
+        ApprovalsRule: {
+            /** Format: date-time */
+            at: string;
+            by: components["schemas"]["ApprovalsBy"];
+            class?: string;
+            client?: string;
+            tool?: string;
+            verdict: string;
+        };
         ApprovalsRuns: {
             args: string[];
             command: string;
             cwd: string;
             executable: string;
+        };
+        ApprovalsStanding: {
+            approval: string;
+            /** Format: date-time */
+            at: string;
+            by: components["schemas"]["ApprovalsBy"];
+            client: string;
+            for: string;
+            tool: string;
+            /** Format: date-time */
+            until: string;
         };
         ApprovalsToolChange: {
             allowed: boolean;
@@ -2095,6 +2218,16 @@ export interface components {
             target: string;
             version: string;
             via: string;
+        };
+        CallQuestion: {
+            arguments: string;
+            class: string;
+            client: string;
+            for?: string;
+            leftOut: boolean;
+            sent: string;
+            sentence: string;
+            tool: string;
         };
         Client: {
             /** Format: date-time */
@@ -2143,6 +2276,7 @@ export interface components {
             /** Format: date-time */
             answeredAt?: string;
             answeredBy?: components["schemas"]["ApprovalsBy"];
+            call?: components["schemas"]["CallQuestion"];
             chosen?: string[];
             code?: string;
             /** Format: date-time */
@@ -2268,6 +2402,12 @@ export interface components {
         PluginList: {
             connectors: components["schemas"]["Connector"][];
             problems: components["schemas"]["Problem"][];
+        };
+        PolicyChange: {
+            class?: string;
+            client?: string;
+            tool?: string;
+            verdict: string;
         };
         Problem: {
             code: string;
