@@ -30,6 +30,8 @@
 //	bad-version     answers initialize with a version that nobody knows
 //	no-handshake    reads and never answers, not even initialize
 //	fails           exits with status 3 before the handshake
+//	spills          writes its environment to stderr in many dresses, before anything else and at "go"
+//	tells           refuses initialize with an error that holds its environment
 //
 // Behaviours of the tool "go" (without one of them it answers "ok"):
 //

@@ -122,6 +122,9 @@ func (s *server) finish() {
 }
 
 func (s *server) start() (status int, over bool) {
+	if s.is("spills") {
+		spill()
+	}
 	switch {
 	case s.is("fails"):
 		fmt.Fprintln(os.Stderr, "fakeserver: cannot start, as asked")

@@ -13,6 +13,9 @@ const collectedCalls = 200
 // misbehave is the tool "go".
 func (s *server) misbehave(m message, p callParams) {
 	s.noise()
+	if s.is("spills") {
+		spill()
+	}
 	for _, mode := range s.modes {
 		if fault := faults[mode]; fault != nil {
 			fault(s, m, p)

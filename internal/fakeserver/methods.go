@@ -3,7 +3,9 @@ package fakeserver
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
+	"strings"
 )
 
 type object = map[string]any
@@ -48,6 +50,10 @@ func (s *server) greeting() string {
 }
 
 func (s *server) initialize(m message) {
+	if s.is("tells") {
+		s.fail(m.ID, -32000, "cannot log in with "+strings.Join(os.Environ(), " "), encode(os.Environ()))
+		return
+	}
 	version := "2025-11-25"
 	if s.is("old") {
 		version = "2024-11-05"

@@ -5,9 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"sort"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // masked stands for a secret in a child's own words.
@@ -43,10 +46,7 @@ func newMasker(secrets []string) *masker {
 // escaped for JSON or an address, as hex, and inside base64 at each of the three
 // offsets.
 func formsOf(secret string) []string {
-	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	if quoted, err := json.Marshal(secret); err == nil {
-		forms = append(forms, strings.Trim(string(quoted), `"`))
-	}
+	forms := append(append([]string{secret}, jsonForms(secret)...), addressForms(secret)...)
 	if len(secret) < 2*shortestSecret {
 		return forms // shorter encodings would be found by chance
 	}
@@ -57,6 +57,70 @@ func formsOf(secret string) []string {
 		}
 	}
 	return append(forms, base64Forms(secret)...)
+}
+
+// jsonForms are those of Go, which escapes for HTML, of those who do not, and of
+// those who write ASCII only.
+func jsonForms(secret string) []string {
+	quoted, err := json.Marshal(secret)
+	if err != nil {
+		return nil
+	}
+	escaped := strings.TrimSuffix(strings.TrimPrefix(string(quoted), `"`), `"`)
+	plain := strings.NewReplacer(`\\`, `\\`, `\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(escaped)
+	return []string{escaped, plain, inASCII(escaped), inASCII(plain)}
+}
+
+// inASCII escapes what is not ASCII as JSON does.
+func inASCII(text string) string {
+	var out strings.Builder
+	for _, unit := range utf16.Encode([]rune(text)) {
+		if unit < utf8.RuneSelf {
+			out.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.String()
+}
+
+// addressForms are percent encodings, which differ in what they leave as it is:
+// Go's two, JavaScript's encodeURIComponent and encodeURI, Python's quote; each with
+// large and small digits.
+func addressForms(secret string) []string {
+	forms := []string{url.QueryEscape(secret), url.PathEscape(secret)}
+	for _, kept := range []string{"-_.~", "-_.~/", "-_.!~*'()", "-_.!~*'();/?:@&=+$,#"} {
+		forms = append(forms, percent(secret, kept))
+	}
+	for _, form := range forms {
+		forms = append(forms, smallDigits(form))
+	}
+	return forms
+}
+
+// smallDigits writes %2F as %2f and leaves everything else.
+func smallDigits(encoded string) string {
+	small := []byte(encoded)
+	for i := 0; i+2 < len(small); i++ {
+		if small[i] == '%' {
+			copy(small[i+1:i+3], bytes.ToLower(small[i+1:i+3]))
+			i += 2
+		}
+	}
+	return string(small)
+}
+
+// percent encodes all but ASCII letters, digits and what is kept.
+func percent(text, kept string) string {
+	var out strings.Builder
+	for _, b := range []byte(text) {
+		if '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || strings.IndexByte(kept, b) >= 0 {
+			out.WriteByte(b)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", b)
+		}
+	}
+	return out.String()
 }
 
 // base64Forms returns the characters that depend on the secret alone, for each

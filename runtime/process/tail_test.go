@@ -76,7 +76,7 @@ func TestFloodOfShortLinesIsCheap(t *testing.T) {
 
 // C58, the part about stderr.
 func TestSecretsAreMaskedHoweverTheyAreWritten(t *testing.T) {
-	const secret = "SENTINEL-7f3a/+ é\"x"
+	const secret = "SENTINEL-7f3a/+ é\"x&<(!\\u0026🖥"
 	quoted, _ := json.Marshal(secret)
 	b64 := base64.StdEncoding.EncodeToString
 	for what, text := range map[string]string{
@@ -85,6 +85,12 @@ func TestSecretsAreMaskedHoweverTheyAreWritten(t *testing.T) {
 		"in an address":       "http://proxy/?k=" + url.QueryEscape(secret),
 		"in a path":           "http://proxy/" + url.PathEscape(secret),
 		"in JSON":             "{\"k\":" + string(quoted) + "}",
+		"in others' JSON":     `{"k":"SENTINEL-7f3a/+ é\"x&<(!\\u0026🖥"}`,
+		"in ASCII JSON":       `{"k":"SENTINEL-7f3a/+ \u00e9\"x&<(!\\u0026\ud83d\udda5"}`,
+		"by JavaScript":       "http://proxy/?k=SENTINEL-7f3a%2F%2B%20%C3%A9%22x%26%3C(!%5Cu0026%F0%9F%96%A5",
+		"by encodeURI":        "http://proxy/SENTINEL-7f3a/+%20%C3%A9%22x&%3C(!%5Cu0026%F0%9F%96%A5",
+		"by Python":           "http://proxy/SENTINEL-7f3a/%2B%20%C3%A9%22x%26%3C%28%21%5Cu0026%F0%9F%96%A5",
+		"with small digits":   "http://proxy/SENTINEL-7f3a%2f%2b%20%c3%a9%22x%26%3c%28%21%5cu0026%f0%9f%96%a5",
 		"in hex":              hex.EncodeToString([]byte(secret)),
 		"in base64":           b64([]byte(secret)),
 		"in base64 behind 1":  b64([]byte("u" + secret + "tail")),
