@@ -148,7 +148,7 @@ func TestApproveOnATerminal(t *testing.T) {
 		{"yes, and those that only read", "y\n", "read\n", "", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
 		{"yes, and no tool", "YES\n", "\n", "", 0, "nobody has chosen its tools yet", "tools_required"},
 		{"yes, and tools by number and name", "y\n", "1, add_note\n", "\n", 0, "notes/main is enabled: agents may call 2 tools", "enabled"},
-		{"yes, and all of them, not to be asked", "y\n", "all\n", "n\n", 0, "notes/main is enabled: agents may call 3 tools", "enabled"},
+		{"yes, and all of them, not to be asked", "y\n", "all\n", "n\n", 0, "notes/main is enabled: agents may call 4 tools", "enabled"},
 		{"yes, and a tool that is not there", "y\n", "nonsense\n", "", 2, `there is no tool "nonsense"`, "tools_required"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "digest": {t.TempDir()},
-		"secrets set": {"A"}, "secrets delete": {"A"},
+		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"},
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
 		"help": "text", "completion bash": "a script", "completion zsh": "a script", "completion fish": "a script",

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +33,10 @@ with --json an object a line. It needs the sidecar to run, and ends with Ctrl-C.
 				return err
 			}
 			defer sidecar.Close()
-			err = c.watch(cmd.Context(), sidecar.Client)
-			if cmd.Context().Err() != nil {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			err = c.watch(ctx, sidecar.Client)
+			if ctx.Err() != nil {
 				return nil // Ctrl-C is how it ends
 			}
 			return err
