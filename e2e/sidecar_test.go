@@ -44,7 +44,12 @@ func (h *home) serve(flags ...string) *sidecar {
 
 // tryServe is serve without a check, and without an end.
 func (h *home) tryServe(flags ...string) (*sidecar, error) {
-	s := &sidecar{home: h, cmd: h.command(append([]string{"serve", "--json"}, flags...)...), stderr: &buffer{}, done: make(chan struct{})}
+	return h.startServe(h.command(append([]string{"serve", "--json"}, flags...)...))
+}
+
+// startServe is tryServe of a command that is made already.
+func (h *home) startServe(cmd *exec.Cmd) (*sidecar, error) {
+	s := &sidecar{home: h, cmd: cmd, stderr: &buffer{}, done: make(chan struct{})}
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,420 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sallyport/api"
+)
+
+// kept is a secret that every encoding changes.
+const kept = "S3nt1nel-9b4e!/+\"\\&<ü>%=~(ß)"
+
+// vault is a fort with the server fake/main, which gets the secret NOTES as TOKEN,
+// and plain/main, which gets none.
+func newVault(f *fort, behaviour string) *fort {
+	f.t.Helper()
+	f.addServer("fake", behaviour)
+	f.addServer("plain", "polite")
+	f.overlay("fake/main", object{"env": object{"TOKEN": "secret:NOTES"}})
+	return f
+}
+
+// in makes later commands part of a login.
+func (f *fort) in(l *login) { f.with(l.env()...) }
+
+// keep stores a secret, from stdin.
+func (f *fort) keep(name, value string, flags ...string) outcome {
+	f.t.Helper()
+	cmd := f.command(append([]string{"secrets", "set", name}, flags...)...)
+	cmd.Stdin = strings.NewReader(value)
+	return f.finish(cmd, commandLimit)
+}
+
+func (f *fort) mustKeep(name, value string) {
+	f.t.Helper()
+	if got := f.keep(name, value); got.code != 0 {
+		f.t.Fatalf("secrets set: %+v", got)
+	}
+}
+
+func (f *fort) wantToken(value string) {
+	f.t.Helper()
+	var result struct {
+		StructuredContent struct{ Env []string }
+	}
+	f.read(&result, "call", "fake", "env")
+	for _, pair := range result.StructuredContent.Env {
+		if got, ok := strings.CutPrefix(pair, "TOKEN="); ok && got == value {
+			return
+		}
+	}
+	f.t.Fatalf("the server was not given %q: %q", value, result.StructuredContent.Env)
+}
+
+// uses counts the records of a secret's use, which must name it and the server.
+func (f *fort) uses(result string) (n int) {
+	f.t.Helper()
+	for _, r := range f.audit() {
+		if r.Action == "secret.use" && r.Result == result && r.Target == "NOTES" && r.Plugin == "fake" && r.Binding == "main" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestASecretFromStdinToTheChild(t *testing.T) {
+	f := fortOf(newHome(t))
+	f.in(loginWithKeyring(t))
+	newVault(f, "polite")
+	f.serve()
+	f.mustKeep("NOTES", kept)
+	f.approve("fake")
+	f.approve("plain")
+	f.wantToken(kept)
+
+	for _, args := range [][]string{{"secrets", "list"}, {"secrets", "list", "--json"}} {
+		if got := f.ok(args...); !strings.Contains(got, "NOTES") || !strings.Contains(got, "fake/main") || strings.Contains(got, "S3nt1nel") {
+			t.Errorf("%v:\n%s", args, got)
+		}
+	}
+	if used, starts := f.uses("ok"), f.starts("fake"); used != starts || starts == 0 {
+		t.Errorf("%d uses are on record of %d starts", used, starts)
+	}
+
+	f.ok("secrets", "delete", "NOTES")
+	got := f.run("call", "fake", "env")
+	if got.code != 1 || !strings.Contains(got.stderr, "secret-unknown:") || !strings.Contains(got.stderr, "sallyport secrets set NOTES") {
+		t.Errorf("a secret that was deleted: %+v", got)
+	}
+	f.wantStanding("fake/main", "blocked", "secret-unknown")
+	f.ok("call", "plain", "env")
+	waitFor(t, "no server has the deleted value", 10*time.Second, func() bool { return len(f.childrenOf("fake")) == 0 })
+
+	// Kept again, it works at once.
+	f.mustKeep("NOTES", "another")
+	f.wantToken("another")
+}
+
+func TestARotatedSecretReachesTheNextCall(t *testing.T) {
+	f := fortOf(newHome(t))
+	f.in(loginWithKeyring(t))
+	newVault(f, "polite")
+	f.serve()
+	f.mustKeep("NOTES", "the first value")
+	f.approve("fake")
+	f.approve("plain")
+	f.wantToken("the first value")
+	f.ok("call", "plain", "pid")
+	before, beside := f.pid("fake"), f.pid("plain")
+	f.mustKeep("NOTES", "the second value")
+	f.wantToken("the second value")
+	if now := f.pid("fake"); now == before || alive(before) {
+		t.Errorf("the server %d with the old value: now %d, alive %v", before, now, alive(before))
+	}
+	if now := f.pid("plain"); now != beside {
+		t.Errorf("a server without secrets was restarted: %d, now %d", beside, now)
+	}
+	sets := 0
+	for _, r := range f.audit() {
+		if r.Action == "secret.set" && r.Target == "NOTES" && r.Result == "ok" {
+			sets++
+		}
+	}
+	if used, starts := f.uses("ok"), f.starts("fake"); sets != 2 || used != starts {
+		t.Errorf("on record: %d of 2 sets, %d uses of %d starts", sets, used, starts)
+	}
+}
+
+// dresses are the ways in which a value may be written.
+func dresses(value string) map[string]string {
+	escaped, _ := json.Marshal(value) //nolint:errcheck // a string
+	var plain bytes.Buffer
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(value) //nolint:errcheck // a string
+	forms := map[string]string{
+		"raw": value, "JSON": strings.Trim(string(escaped), `"`), "plain JSON": strings.Trim(plain.String(), "\"\n"),
+		"query": url.QueryEscape(value), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)),
+		"a part of it": "S3nt1nel-9b4e", "the last part": "(ß)", "the last part in base64": base64.StdEncoding.EncodeToString([]byte("~(ß)")),
+	}
+	for offset := range 3 {
+		whole := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", offset) + value))
+		forms[fmt.Sprint("base64 at ", offset)] = whole[4 : len(whole)-4]
+	}
+	return forms
+}
+
+// wantNone fails for each dress of the secret in text.
+func wantNone(t testing.TB, where string, text []byte) {
+	t.Helper()
+	for dress, form := range dresses(kept) {
+		if bytes.Contains(text, []byte(form)) {
+			t.Errorf("%s holds the secret (%s)", where, dress)
+		}
+	}
+}
+
+// C58: a server that cannot keep it to itself.
+func TestASecretShowsUpNowhereElse(t *testing.T) {
+	f := fortOf(newHome(t))
+	f.in(loginWithKeyring(t))
+	newVault(f, "spills+exit-mid-call")
+	f.addServer("failing", "spills+fails")
+	f.addServer("telling", "spills+tells")
+	token := object{"env": object{"TOKEN": "secret:NOTES"}}
+	f.configure(object{"connectors": object{"fake/main": token, "failing/main": token, "telling/main": token}})
+	s := f.serve("--verbose")
+	f.mustKeep("NOTES", kept)
+	f.approve("fake")
+
+	// The answer of a tool is the plugin's own, and is passed on to who called.
+	f.wantToken(kept)
+	agent := s.overStdio("claude")
+	if said := agent.wantOK("fake__main__env"); !strings.Contains(said, kept) {
+		t.Errorf("the tool's answer was changed: %q", said)
+	}
+	pid := f.pid("fake")
+	if limits := procFile(pid, "limits"); !coreIsOff(limits) {
+		t.Errorf("core dumps are on:\n%s", limits)
+	}
+	holders := f.holders()
+	if len(holders) != 1 || holders[0] != pid {
+		t.Errorf("these processes have it in their environment: %v; its own is %d", holders, pid)
+	}
+
+	var said bytes.Buffer
+	note := func(got outcome) { said.WriteString(got.stdout + got.stderr) }
+	shown := f.run("plugins", "show", "fake", "--json")
+	if !strings.Contains(shown.stdout, "[secret]") {
+		t.Errorf("the end of stderr is not shown, or not masked:\n%s", shown.stdout)
+	}
+	note(shown)
+	note(f.run("approve", "failing", "--yes", "--all-tools"))
+	note(f.run("approve", "telling", "--yes", "--all-tools"))
+	note(f.run("call", "fake", "go"))
+	if _, err := agent.call("fake__main__go", nil); err == nil {
+		t.Error("a call that ended its server has an answer")
+	} else {
+		said.WriteString(err.Error())
+	}
+	f.ok("call", "fake", "pid")
+	for _, args := range [][]string{
+		{"status"}, {"doctor"}, {"env", "fake"}, {"audit", "export"}, {"audit", "list", "--limit", "500"}, {"secrets", "list"},
+		{"plugins", "show", "fake"}, {"plugins", "show", "failing"}, {"plugins", "show", "telling"}, {"decisions", "list"}, {"diff", "fake"},
+	} {
+		note(f.run(append(args, "--json")...))
+		note(f.run(args...))
+	}
+	wantNone(t, "what commands say", said.Bytes())
+	f.askEverything(s)
+	f.noCommandLine()
+	s.stop()
+	wantNone(t, "the log", []byte(s.stderr.String()+s.log()))
+	f.noFile()
+}
+
+func coreIsOff(limits string) bool {
+	for line := range strings.Lines(limits) {
+		if rest, ok := strings.CutPrefix(line, "Max core file size"); ok {
+			// 1 is off for pipes too (core(5)), where 0 is not.
+			words := strings.Fields(rest)
+			return len(words) > 1 && words[0] == "1" && words[1] == "1"
+		}
+	}
+	return false
+}
+
+// holders are the processes of this machine that have the secret in their environment.
+func (f *fort) holders() (pids []int) {
+	found, _ := filepath.Glob("/proc/[0-9]*") //nolint:errcheck // the pattern is right
+	for _, dir := range found {
+		environ, err := os.ReadFile(dir + "/environ")
+		if err == nil && bytes.Contains(environ, []byte(kept)) {
+			pids = append(pids, number(f.t, filepath.Base(dir)))
+		}
+	}
+	return pids
+}
+
+func (f *fort) noCommandLine() {
+	f.t.Helper()
+	found, _ := filepath.Glob("/proc/[0-9]*/cmdline") //nolint:errcheck // the pattern is right
+	for _, path := range found {
+		line, _ := os.ReadFile(path) //nolint:errcheck // gone
+		wantNone(f.t, path, line)
+	}
+}
+
+func (f *fort) noFile() {
+	f.t.Helper()
+	files := 0
+	err := filepath.WalkDir(f.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(path, "/fakeserver") {
+			return err
+		}
+		files++
+		raw, err := os.ReadFile(path)
+		wantNone(f.t, strings.TrimPrefix(path, f.dir), raw)
+		return err
+	})
+	if err != nil || files < 10 {
+		f.t.Errorf("%d files were read: %v", files, err)
+	}
+}
+
+// askEverything asks each route that only reads, with what is there to ask for.
+func (f *fort) askEverything(s *sidecar) {
+	f.t.Helper()
+	var decisions []struct{ ID string }
+	f.read(&decisions, "decisions", "list")
+	asked := 0
+	for _, route := range api.Routes() {
+		if route.Method != http.MethodGet || strings.HasPrefix(route.Path, "/mcp") || route.Path == "/v1/events" {
+			continue
+		}
+		path := strings.NewReplacer("{plugin}", "fake", "{server}", "main", "{name}", "NOTES").Replace(route.Path)
+		if strings.Contains(path, "{id}") && len(decisions) > 0 {
+			path = strings.ReplaceAll(path, "{id}", decisions[0].ID)
+		}
+		status, body := s.ask(http.MethodGet, path)
+		if status == http.StatusOK {
+			asked++
+		}
+		wantNone(f.t, "GET "+path+" ("+strconv.Itoa(status)+")", body)
+	}
+	if asked < 10 {
+		f.t.Errorf("only %d routes answered", asked)
+	}
+}
+
+// C57, C59: each way in which there is no keyring blocks who needs one, and nobody
+// else.
+func TestWithoutAKeyringOnlyWhoNeedsOneIsBlocked(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		login func(t testing.TB) *login
+		code  string
+	}{
+		{"no bus", loginWithoutBus, "keyring-no-bus"},
+		{"a bus without a provider", loginWithoutProvider, "keyring-no-provider"},
+		{"a bus that never answers", loginThatIsSilent, "keyring-not-answering"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := fortOf(newHome(t))
+			own := f.env
+			good := loginWithKeyring(t)
+			f.in(good)
+			newVault(f, "polite")
+			f.mustKeep("NOTES", kept)
+			f.approve("fake")
+			f.approve("plain")
+			f.env = own
+			f.in(row.login(t))
+			f.lacksKeyring(f.serve(), row.code)
+		})
+	}
+}
+
+// lacksKeyring calls the server that needs a secret and sees that nothing else waits
+// for the keyring.
+func (f *fort) lacksKeyring(s *sidecar, code string) {
+	f.t.Helper()
+	blocked := make(chan []byte, 1)
+	go func() {
+		_, body := s.call("fake/main", "pid")
+		blocked <- body
+	}()
+	for _, path := range []string{"/api/desktop-health", "/v1/status", "/v1/plugins", "/v1/secrets", "/v1/tools"} {
+		begun := time.Now()
+		if status, body := s.ask("GET", path); status != 200 || time.Since(begun) > time.Second {
+			f.t.Errorf("%s answers with %d after %s: %s", path, status, time.Since(begun), body)
+		}
+	}
+	if status, body := s.call("plain/main", "pid"); status != 200 {
+		f.t.Errorf("a server that needs no secret: %d %s", status, body)
+	}
+	if body := <-blocked; !bytes.Contains(body, []byte(code)) {
+		f.t.Errorf("want %s, got %s", code, body)
+	}
+	got := f.run("call", "fake", "pid")
+	if got.code != 1 || !strings.Contains(got.stderr, code+":") || !strings.Contains(got.stderr, "next: ") {
+		f.t.Errorf("want %s and advice: %+v", code, got)
+	}
+	f.wantStanding("fake/main", "blocked", code)
+	f.wantStanding("plain/main", f.connector("plain/main").State, f.connector("plain/main").Reason)
+	if n := len(f.childrenOf("fake")); n != 0 {
+		f.t.Errorf("%d servers run without their secret", n)
+	}
+	list := f.ok("secrets", "list")
+	if !strings.Contains(list, "next: ") {
+		f.t.Errorf("the list does not say what to do:\n%s", list)
+	}
+}
+
+func TestAKeyringThatIsUnlockedLater(t *testing.T) {
+	f := fortOf(newHome(t))
+	l := loginWithKeyring(t)
+	f.in(l)
+	newVault(f, "polite")
+	f.mustKeep("NOTES", kept)
+	f.approve("fake")
+	f.approve("plain")
+	l.lock()
+	f.lacksKeyring(f.serve(), "keyring-locked")
+	l.unlock()
+	f.ok("enable", "fake")
+	f.wantToken(kept)
+	if got := f.connector("fake/main"); got.State == "blocked" {
+		t.Errorf("it works, and is %+v", got)
+	}
+}
+
+func TestAReferenceThatNobodyApproved(t *testing.T) {
+	f := fortOf(newHome(t))
+	f.in(loginWithKeyring(t))
+	f.addServer("fake", "polite", func(server object) { server["env"] = object{"PLAIN": "secret:NOTES", "OTHER": "${secret:NOTES}"} })
+	f.mustKeep("NOTES", kept)
+	f.serve()
+	f.approve("fake")
+	if said := f.ok("call", "fake", "env"); strings.Contains(said, kept) || !strings.Contains(said, "PLAIN=secret:NOTES") {
+		t.Errorf("a package's own text is not what the server was given:\n%s", said)
+	}
+	starts := f.starts("fake")
+	f.overlay("fake/main", object{"env": object{"TOKEN": "secret:NOTES"}})
+	waitFor(t, "it no longer runs", 10*time.Second, func() bool { return len(f.childrenOf("fake")) == 0 })
+	f.refused("env-changed", "call", "fake", "env")
+	if now := f.starts("fake"); now != starts || f.uses("ok") != 0 {
+		t.Errorf("it was started %d times more, the secret was used %d times", now-starts, f.uses("ok"))
+	}
+	f.approve("fake")
+	f.wantToken(kept)
+}
+
+func TestASecretHasNoPlaceOnACommandLineOrInAManifest(t *testing.T) {
+	f := fortOf(newHome(t))
+	f.addServer("args", "polite", func(server object) { server["args"] = []string{"polite", "secret:NOTES"} })
+	f.addServer("named", "polite", func(server object) { server["env"] = object{"API_TOKEN": "correct-horse-battery"} })
+	f.addServer("shaped", "polite", func(server object) { server["env"] = object{"HARMLESS": "ghp_0123456789abcdefghijABCDEFGHIJ012345"} })
+	for id, code := range map[string]string{"args": "secret-in-args", "named": "literal-secret", "shaped": "literal-secret"} {
+		f.refused(code, "approve", id, "--yes", "--all-tools")
+		if n := f.starts(id); n != 0 {
+			t.Errorf("%s was started %d times", id, n)
+		}
+	}
+}
