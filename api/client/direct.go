@@ -10,6 +10,9 @@ import (
 type direct struct{ handler http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err // as a wire does: what was given up is not sent
+	}
 	body, into := io.Pipe()
 	answer := &pipeWriter{header: http.Header{}, into: into, started: make(chan struct{})}
 	incoming := r.Clone(r.Context())
@@ -25,6 +28,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-answer.started:
 	case <-r.Context().Done():
+	}
+	if r.Context().Err() != nil {
 		into.CloseWithError(r.Context().Err())
 		return nil, r.Context().Err()
 	}
