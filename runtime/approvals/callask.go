@@ -58,8 +58,9 @@ func (q CallQuestion) same(other CallQuestion) bool {
 
 // callWait is one call that waits for the answer to its decision.
 type callWait struct {
-	decision Decision
-	done     chan struct{} // closed when the decision is; then decision is how it ended
+	asked Decision      // as it was asked; never changes
+	done  chan struct{} // closed when the decision is
+	ended DecisionState // how; set before done is closed
 }
 
 // unused is an allow that no call has used yet.
@@ -190,7 +191,7 @@ func (g *Gate) askCall(ctx context.Context, c CallGrant, q CallQuestion, by By) 
 }
 
 func (g *Gate) waitOn(d Decision) *callWait {
-	w := &callWait{decision: d, done: make(chan struct{})}
+	w := &callWait{asked: d, done: make(chan struct{})}
 	g.waiting[d.ID] = w
 	return w
 }
@@ -198,7 +199,7 @@ func (g *Gate) waitOn(d Decision) *callWait {
 // awaitCall waits for whatever comes first. Nothing but an allow, to a client that is
 // still there, returns nil.
 func (g *Gate) awaitCall(ctx context.Context, w *callWait, c CallGrant, waiting func()) error {
-	expiry, again := time.NewTimer(w.decision.ExpiresAt.Sub(g.now())), time.NewTicker(tellEvery)
+	expiry, again := time.NewTimer(w.asked.ExpiresAt.Sub(g.now())), time.NewTicker(tellEvery)
 	defer expiry.Stop()
 	defer again.Stop()
 	waiting()
@@ -233,12 +234,12 @@ func (g *Gate) settleCall(ctx context.Context, w *callWait) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id := w.decision.ID
+	id := w.asked.ID
 	if _, there := g.unused[id]; there {
 		delete(g.unused, id)
 		return nil
 	}
-	switch w.decision.State {
+	switch w.ended {
 	case DecisionDenied:
 		return &coded.Error{Code: "call-denied", Sentence: "the operator denied this call", Next: "do not try it again without asking why"}
 	case DecisionExpired:
@@ -255,10 +256,10 @@ func (g *Gate) settleCall(ctx context.Context, w *callWait) error {
 func (g *Gate) leaveCall(ctx context.Context, w *callWait) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id := w.decision.ID
+	id := w.asked.ID
 	if g.waiting[id] == w {
 		delete(g.waiting, id)
-		if err := g.noteCall(context.WithoutCancel(ctx), id, "client-gone", By{w.decision.Call.Client, ViaAgent}); err != nil {
+		if err := g.noteCall(context.WithoutCancel(ctx), id, "client-gone", By{w.asked.Call.Client, ViaAgent}); err != nil {
 			g.log.Error("the journal of a decision cannot be written", "error", err)
 		}
 	}
@@ -274,8 +275,8 @@ func callCancelled() error {
 func (g *Gate) endCall(ctx context.Context, w *callWait, state DecisionState, code string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	d := g.decisions[w.decision.ID]
-	if g.waiting[w.decision.ID] != w || d == nil {
+	d := g.decisions[w.asked.ID]
+	if g.waiting[w.asked.ID] != w || d == nil {
 		return
 	}
 	t := newTransaction()
@@ -285,8 +286,7 @@ func (g *Gate) endCall(ctx context.Context, w *callWait, state DecisionState, co
 	}
 	if err != nil {
 		g.log.Error("a decision cannot be closed", "error", err)
-		w.decision.State = state
-		g.wake(w.decision)
+		g.wake(w.asked.ID, state)
 		return
 	}
 	g.tell(Event{"decision", d.Subject(), code})
@@ -310,10 +310,10 @@ func (g *Gate) closeCall(t *transaction, d Decision, state DecisionState, code s
 }
 
 // wake ends the wait on a decision that is closed. g.mu is held.
-func (g *Gate) wake(d Decision) {
-	if w := g.waiting[d.ID]; w != nil {
-		w.decision = d
-		delete(g.waiting, d.ID)
+func (g *Gate) wake(decision string, state DecisionState) {
+	if w := g.waiting[decision]; w != nil {
+		w.ended = state
+		delete(g.waiting, decision)
 		close(w.done)
 	}
 }

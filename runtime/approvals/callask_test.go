@@ -58,10 +58,15 @@ func (c *caller) call(client, tool, sent string) *attempt {
 	}
 	ctx, cancel := context.WithCancel(c.t.Context())
 	a := &attempt{t: c.t, cancel: cancel, result: make(chan error, 1)}
+	gate, done := c.Gate, make(chan struct{})
 	go func() {
-		a.result <- c.Gate.Consent(ctx, grant, sent, json.RawMessage(`{"name":"x","arguments":{"id":7,"password":"s3cret"}}`), func() { a.told.Add(1) })
+		defer close(done)
+		a.result <- gate.Consent(ctx, grant, sent, json.RawMessage(`{"name":"x","arguments":{"id":7,"password":"s3cret"}}`), func() { a.told.Add(1) })
 	}()
-	c.t.Cleanup(cancel)
+	c.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
 	return a
 }
 

@@ -167,10 +167,8 @@ func (g *Gate) Close() error {
 	}
 	g.closed = true
 	why := coded.New("closing", "Sallyport is closing")
-	for _, w := range g.waiting {
-		d := w.decision
-		d.State = DecisionInterrupted // on disk when it is opened again
-		g.wake(d)
+	for decision := range g.waiting {
+		g.wake(decision, DecisionInterrupted) // on disk when it is opened again
 	}
 	for id, l := range g.lives {
 		l.end(why)
@@ -221,7 +219,7 @@ func (g *Gate) takeOverRow(key docKey) {
 		if d, err := decodeDecision(body); err == nil && d.ID == key.id && (d.Kind == KindCall) == (d.Call != nil) {
 			g.decisions[key.id] = d
 			if !d.Open() {
-				g.wake(*d)
+				g.wake(d.ID, d.State)
 			}
 		}
 	}
