@@ -99,6 +99,7 @@ type Host struct {
 	starts   atomic.Pointer[chan plugins.ID]
 	levels   levels
 	blocked  blocked
+	changes  changes
 	notify   subscribers
 
 	gateItems struct { // what reportGate has told health
@@ -244,7 +245,7 @@ func (h *Host) openProcesses(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot find this program, which starts the others: %w", err)
 	}
-	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Secrets: recordedSecrets{h.Audit, h.Secrets}, Shim: shim, Logger: h.log})
+	h.Processes, err = process.New(process.Config{StateDir: h.Places.State, Secrets: recordedSecrets{h.Audit, h.Secrets, &h.changes}, Shim: shim, Logger: h.log})
 	if err != nil {
 		return err
 	}

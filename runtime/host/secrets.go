@@ -62,37 +62,37 @@ func (h *Host) keyringService() string {
 // SetSecret keeps a value under a name, on record first, and restarts what uses
 // it.
 func (h *Host) SetSecret(ctx context.Context, name string, value []byte, by approvals.By) error {
-	if err := h.recordSecret(ctx, audit.SecretSet, name, by); err != nil {
-		return err
-	}
-	if err := h.Secrets.Set(ctx, name, value); err != nil {
-		return err
-	}
-	h.secretChanged(ctx, name)
-	return nil
+	return h.changeSecret(ctx, audit.SecretSet, name, by, func() error { return h.Secrets.Set(ctx, name, value) })
 }
 
 // DeleteSecret forgets a value; what uses it is stopped.
 func (h *Host) DeleteSecret(ctx context.Context, name string, by approvals.By) error {
-	if err := h.recordSecret(ctx, audit.SecretDelete, name, by); err != nil {
+	return h.changeSecret(ctx, audit.SecretDelete, name, by, func() error { return h.Secrets.Delete(ctx, name) })
+}
+
+// changeSecret is on record before it is made, and once more where it failed. What
+// follows a change is done even if whoever asked has gone.
+func (h *Host) changeSecret(ctx context.Context, action, name string, by approvals.By, change func() error) error {
+	record := audit.Record{Action: action, Result: audit.OK, Actor: by.User, Via: by.Via, Target: name}
+	if _, err := h.Audit.Append(ctx, record); err != nil {
 		return err
 	}
-	if err := h.Secrets.Delete(ctx, name); err != nil {
-		return err
+	err := change()
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		record.Result, record.Reason = audit.Failed, coded.Of(err)
+		_, recordErr := h.Audit.Append(ctx, record)
+		return errors.Join(err, recordErr)
 	}
 	h.secretChanged(ctx, name)
 	return nil
 }
 
-func (h *Host) recordSecret(ctx context.Context, action, name string, by approvals.By) error {
-	_, err := h.Audit.Append(ctx, audit.Record{Action: action, Result: audit.OK, Actor: by.User, Via: by.Via, Target: name})
-	return err
-}
-
 // secretChanged stops every server that was started with the old value; the next
-// call starts it with the new one.
+// call starts it with the new one. What is being started is stopped when it has
+// (stopIfStale).
 func (h *Host) secretChanged(ctx context.Context, name string) {
-	why := &coded.Error{Code: "secret-changed", Sentence: "a secret that it uses was changed", Next: "try again"}
+	h.changes.note(name)
 	for id := range h.RunningIDs() {
 		session, ok := h.Pool.Live(id)
 		if !ok {
@@ -102,7 +102,7 @@ func (h *Host) secretChanged(ctx context.Context, name string) {
 		if err != nil || !slices.Contains(launch.Permissions.Secrets, name) {
 			continue
 		}
-		if err := h.Pool.Stop(ctx, id, why); err != nil {
+		if err := h.Pool.Stop(ctx, id, secretChangedError()); err != nil {
 			h.log.Error("a server could not be restarted with a new secret", "connector", id.String(), "error", err)
 		}
 	}
@@ -163,6 +163,71 @@ func (h *Host) reportSecrets() {
 	}
 }
 
+// stopIfStale stops a server that has just started if a secret was changed after
+// its start had read it: secretChanged did not find it running yet.
+func (h *Host) stopIfStale(id plugins.ID) {
+	if start := h.changes.started(id); start == nil || !h.changes.after(start) {
+		return
+	}
+	if err := h.Pool.Stop(h.ctx, id, secretChangedError()); err != nil && h.ctx.Err() == nil {
+		h.log.Error("a server could not be restarted with a new secret", "connector", id.String(), "error", err)
+	}
+}
+
+func secretChangedError() *coded.Error {
+	return &coded.Error{Code: "secret-changed", Sentence: "a secret that it uses was changed", Next: "try again"}
+}
+
+// changes counts the changes of each secret, so that a start which read a value
+// before one can be told from a start which read it after.
+type changes struct {
+	mu     sync.Mutex
+	counts map[string]int
+	starts map[plugins.ID]*oneStart // the last one of each connector
+}
+
+func (c *changes) note(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	c.counts[name]++
+}
+
+func (c *changes) count(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[name]
+}
+
+func (c *changes) begin(start *oneStart) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.starts == nil {
+		c.starts = map[plugins.ID]*oneStart{}
+	}
+	c.starts[start.id] = start
+}
+
+func (c *changes) started(id plugins.ID) *oneStart {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.starts[id]
+}
+
+// after reports whether a secret was changed after start had begun to read it.
+func (c *changes) after(start *oneStart) bool {
+	start.mu.Lock()
+	defer start.mu.Unlock()
+	for name, count := range start.counts {
+		if c.count(name) != count {
+			return true
+		}
+	}
+	return false
+}
+
 type startKey struct{}
 
 // oneStart is what one start has read: a value is read once for it and put on
@@ -171,12 +236,23 @@ type oneStart struct {
 	id plugins.ID
 
 	mu     sync.Mutex
-	values map[string]string
+	counts map[string]int // of changes, when a name was first asked for
 }
 
-// forStart says whose start secrets are read for.
-func forStart(ctx context.Context, id plugins.ID) context.Context {
-	return context.WithValue(ctx, startKey{}, &oneStart{id: id, values: map[string]string{}})
+// forStart says whose start secrets are read for. The values are kept by the context
+// only, which ends with the start.
+func (h *Host) forStart(ctx context.Context, id plugins.ID, probe bool) context.Context {
+	start := &oneStart{id: id, counts: map[string]int{}}
+	if !probe {
+		h.changes.begin(start)
+	}
+	return context.WithValue(ctx, startKey{}, &reading{start, map[string]string{}})
+}
+
+// reading is a start while it goes on.
+type reading struct {
+	*oneStart
+	values map[string]string // guarded by oneStart.mu
 }
 
 // recordedSecrets gives values to env and puts each use on record first: the name,
@@ -184,11 +260,12 @@ func forStart(ctx context.Context, id plugins.ID) context.Context {
 type recordedSecrets struct {
 	audit   *audit.Log
 	secrets *secrets.Store
+	changes *changes
 }
 
 // Secret returns the value of a name at the moment of a start.
 func (s recordedSecrets) Secret(ctx context.Context, name string) (string, error) {
-	start, ok := ctx.Value(startKey{}).(*oneStart)
+	start, ok := ctx.Value(startKey{}).(*reading)
 	if !ok {
 		return "", coded.New("secret-unavailable", "a secret is read for a start only")
 	}
@@ -196,6 +273,9 @@ func (s recordedSecrets) Secret(ctx context.Context, name string) (string, error
 	defer start.mu.Unlock()
 	if value, known := start.values[name]; known {
 		return value, nil
+	}
+	if _, asked := start.counts[name]; !asked {
+		start.counts[name] = s.changes.count(name)
 	}
 	record := audit.Record{Action: audit.SecretUse, Result: audit.OK, Actor: "sallyport", Via: approvals.ViaSallyport,
 		Target: name, Plugin: start.id.Plugin, Binding: start.id.Server}

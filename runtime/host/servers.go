@@ -26,7 +26,7 @@ const idleAfter = 30 * time.Minute
 
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
-		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Network: h.config.Network,
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.forStart, h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Network: h.config.Network,
 		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
 	}
 }
@@ -35,7 +35,7 @@ func (h *Host) poolConfig() mcp.Config {
 // package's values are literal, the operator's may be references.
 func (h *Host) headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
 	resolved := map[string]string{}
-	ctx, given := forStart(ctx, l.ID), recordedSecrets{h.Audit, h.Secrets}
+	ctx, given := h.forStart(ctx, l.ID, false), recordedSecrets{h.Audit, h.Secrets, &h.changes}
 	for _, header := range l.Headers {
 		value, err := l.Env.Header(ctx, given, env.Declared{Name: header.Name, Value: header.Value, References: header.FromOperator})
 		if err != nil {
@@ -57,6 +57,7 @@ func (h *Host) fromPool(e mcp.Event) {
 		}
 		h.Health.Clear(health.ServerParked, e.ID.String())
 		h.tellStarted(e.ID)
+		h.work.Go(func() { h.stopIfStale(e.ID) })
 		h.work.Go(func() { h.startLevel(e.ID) })
 	case mcp.Stopped:
 		h.record(audit.Stop, audit.OK, e)

@@ -16,6 +16,7 @@ import (
 type recordedStarter struct {
 	audit   *audit.Log
 	starter mcp.Starter
+	reading func(ctx context.Context, id plugins.ID, probe bool) context.Context
 	failed  func(plugins.ID, error)
 }
 
@@ -33,7 +34,7 @@ func (s recordedStarter) Start(ctx context.Context, grant approvals.Grant) (mcp.
 		return nil, &coded.Error{Code: audit.CodeUnwritable, Sentence: "the start cannot be recorded, so nothing was started",
 			Next: "free space in the data folder, or make it writable", Err: err}
 	}
-	child, err := s.starter.Start(forStart(ctx, launch.ID), grant)
+	child, err := s.starter.Start(s.reading(ctx, launch.ID, grant.Probe()), grant)
 	if err != nil {
 		s.failed(launch.ID, err)
 		record.Result, record.Reason = audit.Failed, coded.Of(err)
