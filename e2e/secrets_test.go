@@ -113,6 +113,30 @@ func TestASecretFromStdinToTheChild(t *testing.T) {
 	f.wantToken("another")
 }
 
+// What is imported is kept as a whole, or nothing is.
+func TestSecretsOfAFile(t *testing.T) {
+	t.Parallel()
+	f := fortOf(newHome(t))
+	f.in(loginWithKeyring(t))
+	newVault(f, "polite")
+	load := func(text string) outcome {
+		cmd := f.command("secrets", "import")
+		cmd.Stdin = strings.NewReader(text)
+		return f.finish(cmd, commandLimit)
+	}
+	if got := load("NOTES=usual\nthe usual line\n"); got.code != 2 || !strings.Contains(got.stderr, "line 2") || strings.Contains(got.stderr, "usual") {
+		t.Errorf("a wrong line: %+v", got)
+	}
+	if list := f.ok("secrets", "list"); strings.Contains(list, "since") {
+		t.Errorf("something was kept:\n%s", list)
+	}
+	if got := load("# a comment\n\nNOTES= \"usual=usual\" \r\nOTHER=x\n"); got.code != 0 || !strings.Contains(got.stdout, "NOTES, OTHER") {
+		t.Fatalf("secrets import: %+v", got)
+	}
+	f.approve("fake")
+	f.wantToken(` "usual=usual" `)
+}
+
 func TestARotatedSecretReachesTheNextCall(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
@@ -381,13 +405,27 @@ func TestAKeyringThatIsUnlockedLater(t *testing.T) {
 	f.approve("fake")
 	f.approve("plain")
 	l.lock()
-	f.lacksKeyring(f.serve(), "keyring-locked")
+	s := f.serve()
+	f.lacksKeyring(s, "keyring-locked")
 	l.unlock()
 	f.ok("enable", "fake")
 	f.wantToken(usual)
 	if got := f.connector("fake/main"); got.State == "blocked" {
 		t.Errorf("it works, and is %+v", got)
 	}
+	s.stop()
+
+	// Without a word to Sallyport it takes half a minute.
+	l.lock()
+	s = f.serve()
+	if _, body := s.call("fake/main", "pid"); !bytes.Contains(body, []byte("keyring-locked")) {
+		t.Errorf("it is locked again: %s", body)
+	}
+	l.unlock()
+	waitFor(t, "the connector is tried again", 50*time.Second, func() bool {
+		status, _ := s.call("fake/main", "pid")
+		return status == http.StatusOK
+	})
 }
 
 func TestAReferenceThatNobodyApproved(t *testing.T) {
