@@ -131,11 +131,11 @@ func (h *home) watch() *watching {
 				w.lines <- d
 			}
 		}
-		cmd.Wait() //nolint:errcheck // its state tells
+		cmd.Wait()
 		close(w.lines)
 	}()
 	w.stop = func() int {
-		cmd.Process.Signal(syscall.SIGINT) //nolint:errcheck // it may be over already
+		cmd.Process.Signal(syscall.SIGINT)
 		<-done
 		return cmd.ProcessState.ExitCode()
 	}
@@ -162,5 +162,115 @@ func (w *watching) saw(t *testing.T, states ...string) {
 	}
 	if code := w.stop(); code != 0 {
 		t.Errorf("decisions watch exits with %d after Ctrl-C", code)
+	}
+}
+
+// journalHas waits until a decision's journal has an event.
+func (h *home) journalHas(id, event string) {
+	h.t.Helper()
+	waitFor(h.t, "the journal of "+id+" has "+event, 20*time.Second, func() bool {
+		var d struct{ Journal []struct{ Event string } }
+		h.read(&d, "decisions", "show", id)
+		for _, entry := range d.Journal {
+			if entry.Event == event {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestAnAnswerThatComesLateServesOneRetry: the agent gives up first; the operator's
+// yes is then for its next identical call, whatever its progress token, and for no
+// other.
+func TestAnAnswerThatComesLateServesOneRetry(t *testing.T) {
+	h := newHome(t)
+	h.addFake("fake", "polite")
+	h.ok("approve", "fake", "--yes", "--tools", "echo", "--ask")
+	s := h.serve()
+	everyWay(t, h, s, func(t *testing.T, connect func() *sdkAgent) {
+		a := connect()
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := make(chan error, 1)
+		params := &sdk.CallToolParams{Name: "fake__main__echo", Arguments: map[string]any{"text": t.Name()}}
+		params.SetProgressToken("first")
+		go func() {
+			_, err := a.CallTool(ctx, params)
+			gaveUp <- err
+		}()
+		d := h.openCall()
+		cancel()
+		if err := <-gaveUp; err == nil {
+			t.Error("a call that was given up has an answer")
+		}
+		h.journalHas(d.ID, "client-gone")
+		h.ok("decisions", "answer", d.ID, "allow")
+		if got := <-a.start(t, params.Name, map[string]any{"text": t.Name()}); got.err != nil {
+			t.Fatalf("the retry is refused: %v", got.err)
+		}
+		h.journalHas(d.ID, "served-retry")
+		again := a.start(t, params.Name, map[string]any{"text": t.Name()})
+		h.ok("decisions", "answer", h.openCall().ID, "deny")
+		if got := <-again; got.err == nil {
+			t.Error("a third call is served by the same yes")
+		}
+	})
+}
+
+// TestACallThatWaitsEndsWithItsAgentOrItsApproval: nothing is called for who is gone,
+// and nothing of what is no longer approved.
+func TestACallThatWaitsEndsWithItsAgentOrItsApproval(t *testing.T) {
+	h := newHome(t)
+	h.addFake("fake", "polite")
+	h.ok("approve", "fake", "--yes", "--tools", "echo", "--ask")
+	s := h.serve()
+	for _, version := range generations {
+		command := h.command("mcp", "--client", "killed")
+		killed := connectSDK(t, &sdk.CommandTransport{Command: command}, version)
+		gone := killed.start(t, "fake__main__echo", nil)
+		d := h.openCall()
+		if err := command.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-gone; got.err == nil {
+			t.Errorf("who is gone has the answer %+v", got.result)
+		}
+		h.journalHas(d.ID, "client-gone")
+		h.ok("decisions", "answer", d.ID, "deny")
+	}
+	a := s.sdkOverHTTP(t, h.addClient("claude"), generations[0])
+	ended := a.start(t, "fake__main__echo", nil)
+	h.openCall()
+	h.ok("revoke", "fake")
+	if got := <-ended; got.err == nil || !strings.Contains(got.err.Error(), "revoked") {
+		t.Errorf("after revoke: %+v %v", got.result, got.err)
+	}
+	h.ok("approve", "fake", "--yes", "--tools", "echo", "--ask")
+	removed := a.start(t, "fake__main__echo", nil)
+	d := h.openCall()
+	h.ok("clients", "remove", "claude")
+	if got := <-removed; got.err == nil {
+		t.Errorf("after its client was removed it has the answer %+v", got.result)
+	}
+	if got := h.run("decisions", "answer", d.ID, "allow"); got.code != 1 || !strings.Contains(got.stderr, "decision-closed") {
+		t.Errorf("a question of who was removed is answered: %+v", got)
+	}
+}
+
+// TestAToolThatChangesWhileItsCallWaitsIsNotCalled: what was allowed is what was
+// shown.
+func TestAToolThatChangesWhileItsCallWaitsIsNotCalled(t *testing.T) {
+	h := newHome(t)
+	h.addFake("fake", "polite")
+	h.ok("approve", "fake", "--yes", "--tools", "change,echo", "--ask")
+	s := h.serve()
+	a := s.sdkOverHTTP(t, h.addClient("claude"), generations[0])
+	waiting := a.start(t, "fake__main__echo", nil)
+	d := h.openCall()
+	h.ok("call", "fake", "change")
+	waitFor(t, "the change is seen", 20*time.Second, func() bool { return !a.tools(t)["fake__main__echo"] || h.run("call", "fake", "echo").code != 0 })
+	h.ok("decisions", "answer", d.ID, "allow")
+	if got := <-waiting; got.err == nil || !strings.Contains(got.err.Error(), "tool-changed") {
+		t.Errorf("it is called: %+v %v", got.result, got.err)
 	}
 }
