@@ -23,7 +23,7 @@ func argumentsText(params json.RawMessage) (text string, leftOut bool) {
 	whole := copyMasked(&out, raw)
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 	for i := range lines {
-		lines[i] = strings.ReplaceAll(Visible(strings.ReplaceAll(lines[i], "\t", "  ")), "\\u{00A0}", " ")
+		lines[i] = Visible(lines[i])
 	}
 	text = strings.Join(lines, "\n")
 	if len(text) > maxArguments {
