@@ -34,7 +34,14 @@ func closeOnExec() error {
 // traceMe lets the kernel stop the child after the exec and before its first
 // instruction, so that its image can be compared (spec/approval.md 5.2a). Where
 // the system does not allow it, the image is compared while it runs.
+//
+// Only the first thread may be traced: any other that dies traced stays behind
+// until its tracer asks for it by its own number, and the process with it, so
+// that whoever waits for the process waits for ever.
 func traceMe() bool {
+	if unix.Gettid() != os.Getpid() {
+		return false
+	}
 	_, _, err := syscall.RawSyscall(syscall.SYS_PTRACE, syscall.PTRACE_TRACEME, 0, 0)
 	return err == 0
 }

@@ -14,6 +14,14 @@ import (
 	"sallyport/runtime/plugins"
 )
 
+// The shim stays on the process's first thread, which init runs on and main only
+// happens to: see traceMe.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == ShimArg {
+		runtime.LockOSThread()
+	}
+}
+
 // ShimMain sets umask, limits and descriptors and becomes the child. args are
 // what follows ShimArg: the order, the path, the child's arguments. It does not
 // return: either the image is replaced, or descriptor 3 says why not and the
@@ -22,7 +30,6 @@ import (
 // It runs between fork and exec of the child, in the child's environment: it
 // reads nothing from it, opens nothing and trusts nothing but its arguments.
 func ShimMain(args []string) {
-	runtime.LockOSThread()
 	if len(args) < 2 {
 		os.Exit(2)
 	}
@@ -84,7 +91,7 @@ func lower(l limit) error {
 	return unix.Setrlimit(l.resource, &unix.Rlimit{Cur: min(l.soft, hard), Max: hard})
 }
 
-func say(line string) { unix.Write(shimStatus, []byte(line+"\n")) }
+func say(line string) { _, _ = unix.Write(shimStatus, []byte(line+"\n")) }
 
 func fail(what string, err error) {
 	number, _ := err.(syscall.Errno)
