@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		return goBuild("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", false)
 	})
 	code := m.Run()
-	os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -32,7 +32,7 @@ func newHome(t testing.TB) *home { return newHomeOf(t, program(t)) }
 
 func newHomeOf(t testing.TB, bin string) *home {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sallyport-home-")
+	dir, err := os.MkdirTemp("", "sallyport-home-") //nolint:usetesting // a short path: sockets live below it, and read-only snapshots need removeAll
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (h *home) finish(cmd *exec.Cmd, limit time.Duration) outcome {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
-	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() }) //nolint:errcheck // it may be over already
+	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
 	defer stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -221,9 +221,9 @@ func holds(within time.Duration, ok func() bool) bool {
 // removeAll removes a tree in which snapshots are read-only.
 func removeAll(t testing.TB, dir string) {
 	t.Helper()
-	filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { //nolint:errcheck // RemoveAll tells
+	filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			os.Chmod(path, 0o700) //nolint:errcheck // RemoveAll tells
+			os.Chmod(path, 0o700)
 		}
 		return nil
 	})

@@ -45,8 +45,8 @@ func (f *fort) companion() *companion {
 	reader := bufio.NewReader(out)
 	line, err := reader.ReadBytes('\n')
 	go func() {
-		io.Copy(c.out, reader) //nolint:errcheck // until its end
-		c.cmd.Wait()           //nolint:errcheck // its state tells
+		io.Copy(c.out, reader)
+		c.cmd.Wait()
 		close(c.done)
 	}()
 	if err == nil {
@@ -64,7 +64,7 @@ func (c *companion) ends(within time.Duration) {
 	select {
 	case <-c.done:
 	case <-time.After(within):
-		c.cmd.Process.Kill() //nolint:errcheck // it may be over already
+		c.cmd.Process.Kill()
 		c.t.Errorf("the companion still ran after %s\n%s", within, c.err)
 	}
 }
@@ -133,8 +133,8 @@ func TestCompanionDiesWithItsParent(t *testing.T) {
 	if !alive(sidecar) || !alive(child) {
 		t.Fatal("it does not run")
 	}
-	parent.Process.Kill() //nolint:errcheck // it runs
-	parent.Wait()         //nolint:errcheck // it was killed
+	parent.Process.Kill()
+	parent.Wait()
 	took := eventually(t, 10*time.Second, "sidecar and children are gone", func() bool { return !alive(sidecar) && !alive(child) })
 	t.Logf("gone %s after the parent", took)
 	if left := f.children(); len(left) != 0 {
@@ -180,11 +180,11 @@ func TestTwoStartsAtOnceHaveOneOwner(t *testing.T) {
 			all[i] = cmd
 			go func() {
 				var r ready
-				line, _ := bufio.NewReader(out).ReadBytes('\n') //nolint:errcheck // an empty line is no owner
-				json.Unmarshal(line, &r)                        //nolint:errcheck // likewise
+				line, _ := bufio.NewReader(out).ReadBytes('\n')
+				json.Unmarshal(line, &r)
 				lines <- r
 			}()
-			t.Cleanup(func() { in.Close(); cmd.Wait() }) //nolint:errcheck // it ends
+			t.Cleanup(func() { in.Close(); cmd.Wait() })
 		}
 		a, b := <-lines, <-lines
 		if a.Event != "ready" || b.Event != "ready" || a.Attached == b.Attached || a.Instance != b.Instance || a.Port != b.Port {

@@ -74,8 +74,8 @@ func (w *wreck) kill(random *rand.Rand, n int, early bool) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
-		cmd.Process.Kill() //nolint:errcheck // it may be over already
-		cmd.Wait()         //nolint:errcheck // it was killed
+		cmd.Process.Kill()
+		cmd.Wait()
 		return
 	}
 	end := func() {}
@@ -115,7 +115,7 @@ func (w *wreck) kill(random *rand.Rand, n int, early bool) {
 	time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond)
 	end()
 	for _, cmd := range commands {
-		syscall.Kill(cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may be over already
+		syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
 	}
 	if n%10 != 0 {
 		got = <-ends[0]
@@ -139,7 +139,7 @@ func (w *wreck) begin(args []string) (*exec.Cmd, chan outcome) {
 	}
 	end := make(chan outcome, 1)
 	go func() {
-		cmd.Wait() //nolint:errcheck // its state tells
+		cmd.Wait()
 		end <- outcome{stdout: out.String(), code: cmd.ProcessState.ExitCode()}
 	}()
 	return cmd, end
@@ -182,7 +182,7 @@ func (w *wreck) swept(n int) {
 	var left []int
 	if !holds(5*time.Second, func() bool { left = w.children(); return len(left) == 0 }) {
 		for _, pid := range left {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) //nolint:errcheck // gone
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			w.t.Errorf("kill %d: an orphan survived the next start: %d %q", n, pid, line)
 		}
 	}

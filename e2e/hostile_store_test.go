@@ -61,9 +61,9 @@ func (f *fort) bytesOf(path string) string {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrPermission) {
 		mode := info.Mode()
-		os.Chmod(path, 0o600) //nolint:errcheck // the read tells
+		os.Chmod(path, 0o600)
 		raw, err = os.ReadFile(path)
-		os.Chmod(path, mode) //nolint:errcheck // the next read tells
+		os.Chmod(path, mode)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -25,16 +25,16 @@ func (p process) String() string { return fmt.Sprintf("%d %s", p.pid, p.line) }
 // processes lists what runs in this home: whatever has its path in the command
 // line, the environment or the working folder. Zombies do not run.
 func (h *home) processes() []process {
-	stats, _ := filepath.Glob("/proc/[0-9]*") //nolint:errcheck // the pattern is right
+	stats, _ := filepath.Glob("/proc/[0-9]*")
 	var found []process
 	for _, dir := range stats {
-		pid, _ := strconv.Atoi(filepath.Base(dir)) //nolint:errcheck // the pattern is one of numbers
+		pid, _ := strconv.Atoi(filepath.Base(dir))
 		if pid == os.Getpid() {
 			continue
 		}
-		line, _ := os.ReadFile(dir + "/cmdline")        //nolint:errcheck // gone, or not ours
-		environment, _ := os.ReadFile(dir + "/environ") //nolint:errcheck // gone, or not ours
-		cwd, _ := os.Readlink(dir + "/cwd")             //nolint:errcheck // gone, or not ours
+		line, _ := os.ReadFile(dir + "/cmdline")
+		environment, _ := os.ReadFile(dir + "/environ")
+		cwd, _ := os.Readlink(dir + "/cwd")
 		ours := bytes.Contains(line, []byte(h.dir)) || bytes.Contains(environment, []byte(h.dir)) || strings.HasPrefix(cwd, h.dir)
 		if ours && len(line) > 0 {
 			found = append(found, process{pid, strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")})
@@ -79,13 +79,13 @@ func (h *home) nothingRuns() {
 	}
 	for _, p := range h.processes() {
 		h.t.Errorf("left running: %s", p)
-		syscall.Kill(p.pid, syscall.SIGKILL) //nolint:errcheck // it may be gone
+		syscall.Kill(p.pid, syscall.SIGKILL)
 	}
 }
 
 // procFile reads one file of a process; a process that is gone has an empty one.
 func procFile(pid int, name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name)) //nolint:errcheck // gone
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	return string(text)
 }
 

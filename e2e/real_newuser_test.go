@@ -98,12 +98,12 @@ func startMake(t *testing.T, h *home, checkout string) *making {
 	}
 	said := m.read(bufio.NewScanner(out))
 	go func() {
-		bufio.NewReader(out).WriteTo(&errs) //nolint:errcheck // until its end
-		m.cmd.Wait()                        //nolint:errcheck // its state tells
+		bufio.NewReader(out).WriteTo(&errs)
+		m.cmd.Wait()
 		close(m.done)
 	}()
 	t.Cleanup(func() {
-		syscall.Kill(-m.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may be over
+		syscall.Kill(-m.cmd.Process.Pid, syscall.SIGKILL)
 		<-m.done
 	})
 	if m.url == "" || len(m.lines) == 0 {
@@ -150,7 +150,7 @@ func (m *making) next(t *testing.T, h *home, checkout string) string {
 // interrupt is Ctrl-C: every process of the terminal's group gets the signal.
 func (m *making) interrupt(t *testing.T) {
 	t.Helper()
-	syscall.Kill(-m.cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // done tells
+	syscall.Kill(-m.cmd.Process.Pid, syscall.SIGINT)
 	select {
 	case <-m.done:
 	case <-time.After(30 * time.Second):

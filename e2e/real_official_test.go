@@ -139,7 +139,7 @@ func (h *home) addRecorder() (received func() string) {
 	h.t.Helper()
 	h.copyTree(filepath.Join("testdata", "plugins", "recorder"), h.plugin("recorder"))
 	return func() string {
-		raw, _ := os.ReadFile(h.data("plugin-data", "recorder", "received.jsonl")) //nolint:errcheck // none yet
+		raw, _ := os.ReadFile(h.data("plugin-data", "recorder", "received.jsonl"))
 		return string(raw)
 	}
 }

@@ -37,7 +37,7 @@ func TestMCPCommandStartsASidecarAndNoPlugin(t *testing.T) {
 		t.Errorf("the server's parent is %d, want the sidecar %d", parent, serving[0].pid)
 	}
 	// The agent goes; what it started stays for the next.
-	a.Close() //nolint:errcheck // its process is checked
+	a.Close()
 	waitFor(t, "the command ends with its agent", 5*time.Second, func() bool { return len(h.processes()) == 2 })
 	if now := h.sidecars(); len(now) != 1 || now[0].pid != serving[0].pid {
 		t.Errorf("sidecars after the agent left: %v", now)
@@ -96,7 +96,7 @@ func TestMCPCommandKeepsToTheHomeItIsGiven(t *testing.T) {
 // endSidecars ends what `sallyport mcp` has started and left, and waits for it.
 func (h *home) endSidecars() {
 	for _, p := range h.sidecars() {
-		syscall.Kill(p.pid, syscall.SIGTERM) //nolint:errcheck // it may be gone
+		syscall.Kill(p.pid, syscall.SIGTERM)
 	}
 	holds(30*time.Second, func() bool { return len(h.sidecars()) == 0 })
 }

@@ -74,7 +74,7 @@ func connectSDK(t testing.TB, transport sdk.Transport, version string) *sdkAgent
 		t.Fatal(err)
 	}
 	a.ClientSession = session
-	t.Cleanup(func() { session.Close() }) //nolint:errcheck // the end of a test
+	t.Cleanup(func() { session.Close() })
 	return a
 }
 

@@ -60,8 +60,8 @@ func (h *home) startServe(cmd *exec.Cmd) (*sidecar, error) {
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	go func() {
-		io.Copy(io.Discard, out) //nolint:errcheck // until its end
-		s.cmd.Wait()             //nolint:errcheck // its state tells
+		io.Copy(io.Discard, out)
+		s.cmd.Wait()
 		close(s.done)
 	}()
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *sidecar) stop() {
 		return
 	default:
 	}
-	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may be over already
+	s.cmd.Process.Signal(syscall.SIGTERM)
 	if !s.gone(30 * time.Second) {
 		s.kill()
 		s.home.t.Errorf("the sidecar did not stop within 30 s\n%s", s.stderr)
@@ -90,7 +90,7 @@ func (s *sidecar) stop() {
 
 // kill ends it as a crash would (SIGKILL) and waits until it is gone.
 func (s *sidecar) kill() {
-	s.cmd.Process.Kill() //nolint:errcheck // it may be over already
+	s.cmd.Process.Kill()
 	<-s.done
 }
 
@@ -106,7 +106,7 @@ func (s *sidecar) gone(within time.Duration) bool {
 
 // log is the log file that it writes.
 func (s *sidecar) log() string {
-	raw, _ := os.ReadFile(s.home.state("sallyport.log")) //nolint:errcheck // none is an empty one
+	raw, _ := os.ReadFile(s.home.state("sallyport.log"))
 	return string(raw)
 }
 

@@ -59,7 +59,8 @@ const (
 	ForAlways  Lasting = "always"
 )
 
-const standingHours = 8 * time.Hour
+// standingTime is how long the answer "for 8 hours" holds.
+const standingTime = 8 * time.Hour
 
 // policyID is the sealed document that holds rules and standing answers.
 const policyID = "policy"

@@ -285,7 +285,7 @@ func (w *endpoint) events(body io.Reader) error {
 
 func (w *endpoint) reply(line []byte, _ bool) {
 	if w.ctx.Err() == nil {
-		w.work.Go(func() { w.post(w.ctx, line, make(chan error, 2)) })
+		w.work.Go(func() { _ = w.post(w.ctx, line, make(chan error, 2)) }) // it has told whoever waits
 	}
 }
 

@@ -49,7 +49,6 @@ type gatehouse struct {
 	offers   []approvals.Offer
 	pinned   map[string]string // tool: definition; nil takes the first offer
 	options  plugins.Options
-	entered  chan struct{}
 }
 
 func (g *gatehouse) grant(ctx context.Context, id plugins.ID) (permit, error) {

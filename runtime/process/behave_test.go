@@ -160,7 +160,7 @@ func eatMemory() {
 		for i := range b {
 			b[i] = 1
 		}
-		hoard = append(hoard, b)
+		hoard = append(hoard, b) //nolint:staticcheck // it is kept so that the memory is in use
 		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -35,7 +35,7 @@ func (b born) reap(t *tree) (cpu time.Duration) {
 func (b born) abandon() {
 	b.tree.kill()
 	awaitZombie(b.pid)
-	b.tree.letGo(func() { b.process.Wait() })
+	b.tree.letGo(func() { _, _ = b.process.Wait() }) // it was killed
 	collectGroup(b.pid)
 }
 

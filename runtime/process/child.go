@@ -135,7 +135,7 @@ func (c *Child) watch(b born) {
 // after the leader has ended.
 func (c *Child) drain(stderr *os.File) {
 	defer close(c.drained)
-	defer c.tail.Close()
+	defer func() { _ = c.tail.Close() }()
 	defer stderr.Close()
 	o := &output{f: stderr}
 	stop := make(chan struct{})
@@ -147,7 +147,7 @@ func (c *Child) drain(stderr *os.File) {
 		case <-stop:
 		}
 	})
-	io.Copy(c.tail, o)
+	_, _ = io.Copy(c.tail, o) // its end is the child's
 }
 
 // output is a pipe from a child. After the leader has ended a read that finds

@@ -79,7 +79,7 @@ func (m *Manager) becomeChild(ctx context.Context, l approvals.Launch, b born, w
 		return h, nil
 	}
 	if h.reaped {
-		b.tree.letGo(func() { b.process.Release() })
+		b.tree.letGo(func() { _ = b.process.Release() })
 	} else {
 		b.abandon()
 	}
@@ -147,7 +147,7 @@ func (w *shimWords) hear(line string) {
 	case strings.HasPrefix(line, shimFailed):
 		var number int
 		var what string
-		fmt.Sscanf(line, shimFailed+" %d %s", &number, &what)
+		_, _ = fmt.Sscanf(line, shimFailed+" %d %s", &number, &what) // what is not there stays empty
 		if what == "exec" {
 			w.err = syscall.Errno(number)
 		} else {

@@ -89,7 +89,7 @@ func open(ctx context.Context, cfg Config, steps []migration) (*DB, error) {
 	}
 	db := connect(path)
 	if err := migrate(ctx, db.writer, path, steps, log); err != nil {
-		db.Close()
+		_ = db.Close()
 		return nil, err
 	}
 	return db, nil

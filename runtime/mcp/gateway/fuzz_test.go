@@ -109,7 +109,6 @@ func FuzzObject(f *testing.F) {
 			if !json.Valid(prepend(raw, `"x":1`)) || !json.Valid(without(raw, func(field) bool { return true })) {
 				t.Fatalf("%q", raw)
 			}
-			n = 0
 		}
 		var array []json.RawMessage
 		if json.Valid(raw) && json.Unmarshal(raw, &array) == nil {

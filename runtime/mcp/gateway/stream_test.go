@@ -238,8 +238,9 @@ func TestAnAgentThatAsksAndDoesNotReadIsNotRead(t *testing.T) {
 		defer g.mu.Unlock()
 		for s := range g.streams {
 			s.mu.Lock()
-			defer s.mu.Unlock()
-			return len(s.calls) == 0
+			idle := len(s.calls) == 0
+			s.mu.Unlock()
+			return idle
 		}
 		return false
 	}

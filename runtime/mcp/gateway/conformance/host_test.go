@@ -90,16 +90,16 @@ func newHost(t *testing.T, path string, modern bool) *host {
 	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	if modern {
-		h.discover(t, ctx)
+		h.discover(ctx, t)
 	} else if _, err := mcp.Handshake(ctx, h.conn, "0"); err != nil {
 		t.Fatal(err)
 	}
-	h.list(t, ctx)
+	h.list(ctx, t)
 	go func() {
 		for {
 			select {
 			case method := <-changes:
-				h.changed(t, ctx, method)
+				h.changed(ctx, t, method)
 			case <-h.conn.Done():
 				return
 			}
@@ -116,7 +116,7 @@ func newHost(t *testing.T, path string, modern bool) *host {
 const modernMeta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
 // discover begins a connection of 2026-07-28 and listens for what changes.
-func (h *host) discover(t *testing.T, ctx context.Context) {
+func (h *host) discover(ctx context.Context, t *testing.T) {
 	if _, err := h.conn.Call(ctx, "server/discover", json.RawMessage(modernMeta+"}"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func (h *host) discover(t *testing.T, ctx context.Context) {
 	}()
 }
 
-func (h *host) changed(t *testing.T, ctx context.Context, method string) {
-	h.list(t, ctx)
+func (h *host) changed(ctx context.Context, t *testing.T, method string) {
+	h.list(ctx, t)
 	kind := map[string]gateway.EventKind{
 		"notifications/tools/list_changed":     gateway.ToolsChanged,
 		"notifications/prompts/list_changed":   gateway.PromptsChanged,
@@ -137,10 +137,10 @@ func (h *host) changed(t *testing.T, ctx context.Context, method string) {
 }
 
 // list records what the server offers, as the host does at an approval.
-func (h *host) list(t *testing.T, ctx context.Context) {
+func (h *host) list(ctx context.Context, t *testing.T) {
 	e := &gateway.Exposed{ID: everything, Resources: true, Modern: h.modern}
 	var tools struct{ Tools []json.RawMessage }
-	h.ask(t, ctx, "tools/list", &tools)
+	h.ask(ctx, t, "tools/list", &tools)
 	for _, definition := range tools.Tools {
 		var named struct{ Name string }
 		if err := json.Unmarshal(definition, &named); err != nil {
@@ -149,16 +149,16 @@ func (h *host) list(t *testing.T, ctx context.Context) {
 		e.Tools = append(e.Tools, gateway.Tool{Name: named.Name, Definition: definition})
 	}
 	var prompts struct{ Prompts []json.RawMessage }
-	h.ask(t, ctx, "prompts/list", &prompts)
+	h.ask(ctx, t, "prompts/list", &prompts)
 	e.Prompts = prompts.Prompts
 	var templates struct{ ResourceTemplates []json.RawMessage }
-	h.ask(t, ctx, "resources/templates/list", &templates)
+	h.ask(ctx, t, "resources/templates/list", &templates)
 	e.Templates = templates.ResourceTemplates
 	h.exposed.Store(e)
 	h.revision.Add(1)
 }
 
-func (h *host) ask(t *testing.T, ctx context.Context, method string, into any) {
+func (h *host) ask(ctx context.Context, t *testing.T, method string, into any) {
 	params := "{}"
 	if h.modern {
 		params = modernMeta + "}"
