@@ -38,7 +38,7 @@ func loginWithoutBus(t testing.TB) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a temporary folder
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	return &login{t: t, dir: dir}
 }
 
@@ -54,7 +54,7 @@ func loginWithoutProvider(t testing.TB) *login {
 	waitFor(t, "the bus listens", 20*time.Second, func() bool {
 		conn, err := l.connect()
 		if err == nil {
-			conn.Close() //nolint:errcheck // nothing is under way
+			conn.Close()
 		}
 		return err == nil
 	})
@@ -83,8 +83,8 @@ func loginThatIsSilent(t testing.TB) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() }) //nolint:errcheck // it closes what waits, too
-	l.address = "unix:path=" + socket      // the kernel takes connections; nobody accepts one
+	t.Cleanup(func() { listener.Close() })
+	l.address = "unix:path=" + socket // the kernel takes connections; nobody accepts one
 	return l
 }
 
@@ -106,8 +106,8 @@ func (l *login) start(input, program string, args ...string) {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may be gone
-		cmd.Wait()                                      //nolint:errcheck // it was killed
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		cmd.Wait()
 	})
 }
 
@@ -128,7 +128,7 @@ func (l *login) must() *dbus.Conn {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.t.Cleanup(func() { conn.Close() }) //nolint:errcheck // nothing is under way
+	l.t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
