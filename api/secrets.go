@@ -17,6 +17,7 @@ type SecretList struct {
 	// why it cannot be used.
 	State string `json:"state"`
 	Where string `json:"where"` // which keyring, or the encrypted file
+	Says  string `json:"says,omitempty"`
 	Next  string `json:"next,omitempty"`
 }
 
@@ -78,7 +79,7 @@ func (s *Server) listSecrets(_ Caller, r *http.Request) (any, error) {
 }
 
 func secretList(byName map[string]*SecretName, state secrets.State) SecretList {
-	list := SecretList{Secrets: []SecretName{}, State: state.Status, Where: state.Backend, Next: state.Next}
+	list := SecretList{Secrets: []SecretName{}, State: state.Status, Where: state.Backend, Says: state.Sentence, Next: state.Next}
 	for _, one := range byName {
 		list.Secrets = append(list.Secrets, *one)
 	}

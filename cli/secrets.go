@@ -114,7 +114,7 @@ func printSecrets(w io.Writer, list api.SecretList) error {
 	if err := table.Flush(); err != nil || list.Next == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "next: %s\n", list.Next)
+	_, err := fmt.Fprintf(w, "%s\nnext: %s\n", list.Says, list.Next)
 	return err
 }
 

@@ -2436,6 +2436,7 @@ export interface components {
         };
         SecretList: {
             next?: string;
+            says?: string;
             secrets: components["schemas"]["SecretName"][];
             state: string;
             where: string;

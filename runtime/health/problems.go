@@ -176,7 +176,8 @@ func Kinds() []Kind {
 		},
 		{
 			Code: SecretsUnavailable, Title: "Secrets cannot be read", Severity: Warning,
-			Text: with("{what}. Only connectors that need a secret are blocked. {next}"),
+			Text: always("The keyring, or the encrypted file, cannot be used at the moment. Only connectors that need a secret are blocked."),
+			Next: "Run sallyport secrets list: it says why, and what to do on this system.",
 		},
 		{
 			Code: ConfigInvalid, Title: "The configuration has errors", Severity: Warning,

@@ -159,7 +159,7 @@ func (h *Host) reportSecrets() {
 	case secrets.OK, secrets.NotAsked:
 		h.Health.Clear(health.SecretsUnavailable, "")
 	default:
-		h.Health.Set(health.SecretsUnavailable, "", health.Args{"what": state.Sentence, "next": state.Next})
+		h.Health.Set(health.SecretsUnavailable, "", nil)
 	}
 }
 

@@ -116,20 +116,27 @@ func TestADialledServersQuestions(t *testing.T) {
 
 func TestADialledServerHearsOfACancellation(t *testing.T) {
 	for _, asJSON := range []bool{true, false} {
-		cancelled := make(chan struct{})
+		begun, cancelled := make(chan struct{}), make(chan struct{})
 		url, server := sdkServer(t, asJSON, nil)
 		server.AddTool(&sdk.Tool{Name: "wait", InputSchema: map[string]any{"type": "object"}},
 			func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				<-ctx.Done()
-				close(cancelled)
+				close(begun)
+				select {
+				case <-ctx.Done():
+					close(cancelled)
+				case <-t.Context().Done(): // the test has failed: the server must be able to close
+				}
 				return nil, ctx.Err()
 			})
 		conn := dialled(t, url, Options{})
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-begun // the call has arrived: what is told now is about a call that is known
+			cancel()
+		}()
 		if _, err := callTool(ctx, conn, "wait", "{}"); err == nil {
 			t.Fatal("it answered")
 		}
-		cancel()
 		select {
 		case <-cancelled:
 		case <-time.After(5 * time.Second):
