@@ -471,11 +471,11 @@ func (f *fort) passphrased(passphrase, input string, args ...string) *exec.Cmd {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.t.Cleanup(func() { r.Close() }) //nolint:errcheck // the command has its own
+	f.t.Cleanup(func() { r.Close() })
 	if _, err := w.WriteString(passphrase); err != nil {
 		f.t.Fatal(err)
 	}
-	w.Close() //nolint:errcheck // a pipe
+	w.Close()
 	cmd := f.command(append(args, "--secrets-passphrase-fd", "3")...)
 	cmd.Stdin, cmd.ExtraFiles = strings.NewReader(input), []*os.File{r}
 	return cmd
@@ -520,9 +520,9 @@ func TestAnEncryptedFileInPlaceOfAKeyring(t *testing.T) {
 	f.approve("fake")
 	f.wantToken(usual)
 	for _, pid := range append(f.childrenOf("fake"), s.PID) {
-		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) //nolint:errcheck // the pattern is right
+		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, fd := range open {
-			if to, _ := os.Readlink(fd); pid != s.PID && number(t, filepath.Base(fd)) > 2 && strings.HasPrefix(to, "pipe:") { //nolint:errcheck // gone
+			if to, _ := os.Readlink(fd); pid != s.PID && number(t, filepath.Base(fd)) > 2 && strings.HasPrefix(to, "pipe:") {
 				t.Errorf("process %d has a pipe of Sallyport's: %s", pid, fd)
 			}
 		}
