@@ -18,6 +18,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
+	"sallyport/runtime/env"
 	"sallyport/runtime/health"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/secrets"
@@ -73,6 +74,9 @@ func (h *Host) DeleteSecret(ctx context.Context, name string, by approvals.By) e
 // changeSecret is on record before it is made, and once more where it failed. What
 // follows a change is done even if whoever asked has gone.
 func (h *Host) changeSecret(ctx context.Context, action, name string, by approvals.By, change func() error) error {
+	if err := checkSecretName(name); err != nil {
+		return err // before the record, which would keep what was pasted here for good
+	}
 	record := audit.Record{Action: action, Result: audit.OK, Actor: by.User, Via: by.Via, Target: name}
 	if _, err := h.Audit.Append(ctx, record); err != nil {
 		return err
@@ -85,6 +89,19 @@ func (h *Host) changeSecret(ctx context.Context, action, name string, by approva
 		return errors.Join(err, recordErr)
 	}
 	h.secretChanged(ctx, name)
+	return nil
+}
+
+// checkSecretName refuses what is no name, and what looks like a value that was
+// pasted where the name belongs.
+func checkSecretName(name string) error {
+	if err := secrets.CheckName(name); err != nil {
+		return err
+	}
+	if env.CheckLiteral("", name) != nil {
+		return &coded.Error{Code: "secret-name-invalid", Sentence: "that looks like a value and not like its name",
+			Next: "name it first (sallyport secrets set NAME); the value is asked for, or read from stdin"}
+	}
 	return nil
 }
 

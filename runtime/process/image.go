@@ -2,14 +2,14 @@ package process
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/filehash"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/env"
 )
@@ -50,30 +50,11 @@ func (i *image) is(ctx context.Context, x env.Executable) (bool, error) {
 		return err == nil && os.SameFile(have, want), nil
 	}
 	if i.sum == "" {
-		if i.sum, err = hash(ctx, i.file); err != nil {
+		if i.sum, err = filehash.SHA256(ctx, io.NewSectionReader(i.file, 0, math.MaxInt64)); err != nil {
 			return false, err
 		}
 	}
 	return i.sum == x.SHA256, nil
-}
-
-func hash(ctx context.Context, f *os.File) (string, error) {
-	sum := sha256.New()
-	buffer := make([]byte, 256<<10)
-	for offset := int64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		n, err := f.ReadAt(buffer, offset)
-		sum.Write(buffer[:n])
-		offset += int64(n)
-		if err == io.EOF {
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }
 
 // which returns the index of the expected image that this one is, or -1.

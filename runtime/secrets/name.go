@@ -3,14 +3,14 @@ package secrets
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"sallyport/internal/coded"
 )
 
-// checkName accepts what permissions.secrets accepts (spec/permissions.md).
-func checkName(name string) error {
+// CheckName accepts what permissions.secrets accepts (spec/permissions.md). Its
+// refusal does not repeat the text: a value is easily pasted where the name belongs.
+func CheckName(name string) error {
 	ok := name != "" && len(name) <= 128
 	for _, r := range name {
 		ok = ok && (r == '_' || r == '-' || r == '.' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
@@ -18,12 +18,9 @@ func checkName(name string) error {
 	if ok {
 		return nil
 	}
-	if len(name) > 128 {
-		name = name[:128] + "…"
-	}
 	return &coded.Error{
 		Code:     "secret-name-invalid",
-		Sentence: fmt.Sprintf("%q is not a name for a secret", name),
+		Sentence: "that is not a name for a secret",
 		Next:     "use 1 to 128 letters, digits, '_', '-' and '.'",
 	}
 }

@@ -154,7 +154,7 @@ func (s *Store) List(ctx context.Context) ([]Name, error) {
 }
 
 func (s *Store) listed(ctx context.Context, name string) (bool, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return false, err
 	}
 	names, err := s.names.Names(ctx)
