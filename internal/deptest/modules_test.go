@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,15 @@ import (
 
 // moduleRow finds the first cell of a row of docs/dependencies.md.
 var moduleRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+
+// awaited are modules that were argued for before the first line that needs them.
+// Each leaves this list with that line.
+var awaited = []string{
+	"github.com/pelletier/go-toml/v2",
+	"github.com/smallstep/pkcs7",
+	"github.com/tailscale/hujson",
+	"golang.org/x/oauth2",
+}
 
 func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 	root, files := tree(t)
@@ -40,8 +50,11 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 		if !argued[r.Mod.Path] {
 			t.Errorf("go.mod requires %s, which docs/dependencies.md does not argue", r.Mod.Path)
 		}
-		if !used(files, r.Mod.Path) {
+		switch waits := slices.Contains(awaited, r.Mod.Path); {
+		case !used(files, r.Mod.Path) && !waits:
 			t.Errorf("go.mod requires %s, which nothing imports", r.Mod.Path)
+		case used(files, r.Mod.Path) && waits:
+			t.Errorf("%s is used now: take it from the list of those awaited", r.Mod.Path)
 		}
 	}
 	for path := range argued {
