@@ -48,6 +48,8 @@ func (g *Gate) Answer(ctx context.Context, decision string, a Answer, by By) (De
 		return g.deny(ctx, d, by)
 	case d.Stage == StageRun:
 		return g.allowRun(ctx, d, by)
+	case d.Stage == StageBundle:
+		return g.allowBundle(ctx, d, by)
 	}
 	return g.allowTools(ctx, d, a, by)
 }
@@ -109,6 +111,9 @@ func (g *Gate) answered(d Decision, state DecisionState, answer string, by By) D
 func (g *Gate) answerAudit(action string, d Decision, by By) audit.Record {
 	record := g.auditOf(action, audit.OK, d.Subject(), by)
 	record.Version, record.Identity, record.Decision, record.Target = d.Fields.Version, string(d.Identity), d.ID, string(d.Stage)
+	if d.Bundle != nil {
+		record.Version = d.Bundle.Version
+	}
 	if d.Call != nil {
 		record.Target, record.Client = d.Call.Tool, d.Call.Client
 	}

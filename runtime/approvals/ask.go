@@ -3,7 +3,6 @@ package approvals
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,7 +96,7 @@ func (r Resolved) matter() matter { return matter{r.Connector.ID, r.Identity, r.
 func (g *Gate) newDecision(m matter, stage Stage, by By) *Decision {
 	now := g.now()
 	return &Decision{
-		Schema: schemaVersion, ID: "d-" + strings.ToLower(rand.Text()[:16]), Kind: KindApproval, Stage: stage,
+		Schema: schemaVersion, ID: newDecisionID(), Kind: KindApproval, Stage: stage,
 		Action: g.actionFor(m.id, stage, m.identity), Plugin: m.id.Plugin, Server: m.id.Server,
 		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL),
 		State: DecisionOpen, AskedBy: by, Identity: m.identity, Fields: m.fields, Path: m.path,
@@ -134,9 +133,7 @@ func (g *Gate) ask(ctx context.Context, t *transaction, d *Decision, by By) erro
 		return err
 	}
 	t.note(d.ID, "asked", by, string(d.Stage)+" "+d.Action)
-	record := g.auditOf(audit.Ask, audit.OK, id, by)
-	record.Version, record.Identity, record.Decision, record.Target = d.Fields.Version, string(d.Identity), d.ID, string(d.Stage)
-	t.audit = append(t.audit, record)
+	t.audit = append(t.audit, g.answerAudit(audit.Ask, *d, by))
 	g.prune(t)
 	if err := g.commit(ctx, t); err != nil {
 		return err

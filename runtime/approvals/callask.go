@@ -2,11 +2,9 @@ package approvals
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sallyport/internal/coded"
@@ -172,7 +170,7 @@ func (g *Gate) noteCall(ctx context.Context, decision, event string, by By) erro
 func (g *Gate) askCall(ctx context.Context, c CallGrant, q CallQuestion, by By) (*callWait, error) {
 	id, now := c.grant.ID(), g.now()
 	d := &Decision{
-		Schema: schemaVersion, ID: "d-" + strings.ToLower(rand.Text()[:16]), Kind: KindCall, Action: KindCall,
+		Schema: schemaVersion, ID: newDecisionID(), Kind: KindCall, Action: KindCall,
 		Plugin: id.Plugin, Server: id.Server, Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.CallTTL),
 		State: DecisionOpen, AskedBy: by, Identity: c.grant.Identity(), Call: &q,
 	}

@@ -14,7 +14,7 @@ type Decision struct {
 	ID         string        `json:"id"`
 	Kind       string        `json:"kind"`   // KindApproval or KindCall
 	Stage      Stage         `json:"stage"`  // may it run, or which tools
-	Action     string        `json:"action"` // "install", "upgrade", "reconnect", "tools"
+	Action     string        `json:"action"` // "install", "upgrade", "reconnect", "tools"; of a bundle: ActInstall …
 	Plugin     string        `json:"plugin"`
 	Server     string        `json:"server"`
 	Options    []string      `json:"options"`
@@ -33,6 +33,9 @@ type Decision struct {
 	Path     string       `json:"path"`
 	Offered  *storedOffer `json:"offer,omitempty"` // stage tools
 	Tools    []string     `json:"tools,omitempty"` // chosen
+	// Bundle is what a decision of the stage bundle is about; Fields and Path are then
+	// empty, and so is Server.
+	Bundle *BundleQuestion `json:"bundle,omitempty"`
 	// Call is what a decision of the kind call is about; Fields, Path and Stage are
 	// then empty. For is how long its allow holds.
 	Call *CallQuestion `json:"call,omitempty"`
@@ -52,20 +55,22 @@ const (
 	StageTools Stage = "tools"
 )
 
-// DecisionState is where a decision is in its life. Every state but the first two
-// is final.
+// DecisionState is where a decision is in its life. Every state but the first
+// three is final.
 type DecisionState string
 
 // The states of a decision.
 const (
 	DecisionOpen        DecisionState = "open"
-	DecisionProbing     DecisionState = "probing" // allowed to run, being tried
+	DecisionProbing     DecisionState = "probing"  // allowed to run, being tried
+	DecisionApplying    DecisionState = "applying" // a bundle is being put in place or removed
 	DecisionAllowed     DecisionState = "allowed"
 	DecisionDenied      DecisionState = "denied"
 	DecisionExpired     DecisionState = "expired"
 	DecisionSuperseded  DecisionState = "superseded"
 	DecisionChanged     DecisionState = "changed"      // changed-since-asked
 	DecisionProbeFailed DecisionState = "probe-failed" // allowed, but it did not come up
+	DecisionFailed      DecisionState = "failed"       // allowed, but it could not be done
 	DecisionInterrupted DecisionState = "interrupted"  // Sallyport ended meanwhile
 )
 
@@ -87,7 +92,9 @@ func (d Decision) Offer() Offer {
 }
 
 // Open reports whether an answer is awaited or being carried out.
-func (d Decision) Open() bool { return d.State == DecisionOpen || d.State == DecisionProbing }
+func (d Decision) Open() bool {
+	return d.State == DecisionOpen || d.State == DecisionProbing || d.State == DecisionApplying
+}
 
 // closed returns d in a final state. What was on offer is dropped: what was chosen
 // of it is in the approval, and a thousand old questions are not to be kept whole.

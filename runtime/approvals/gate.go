@@ -216,7 +216,7 @@ func (g *Gate) takeOverRow(key docKey) {
 		if !ok || problem != nil {
 			return
 		}
-		if d, err := decodeDecision(body); err == nil && d.ID == key.id && (d.Kind == KindCall) == (d.Call != nil) {
+		if d, err := decodeDecision(body); err == nil && d.ID == key.id && (d.Kind == KindCall) == (d.Call != nil) && (d.Stage == StageBundle) == (d.Bundle != nil) {
 			g.decisions[key.id] = d
 			if !d.Open() {
 				g.wake(d.ID, d.State)

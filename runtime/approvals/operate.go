@@ -54,6 +54,23 @@ func (g *Gate) Enable(ctx context.Context, id plugins.ID, by By) error {
 	return err
 }
 
+// settled writes an act that was asked for and answered in one word as the decision
+// that it is, so that who did it and when stands beside the other answers.
+func (g *Gate) settled(t *transaction, id plugins.ID, action string, old *record, by By) error {
+	now := g.now()
+	d := &Decision{
+		Schema: schemaVersion, ID: newDecisionID(), Kind: KindApproval, Action: action, Plugin: id.Plugin, Server: id.Server,
+		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now, State: DecisionAllowed,
+		Answer: Allow, AnsweredBy: &by, AnsweredAt: &now, AskedBy: by,
+	}
+	if old.Run != nil {
+		d.Identity, d.Fields = old.Run.Identity, old.Run.Fields
+	}
+	t.note(d.ID, "asked", by, action)
+	t.note(d.ID, "allowed", by, "")
+	return t.putDecision(d)
+}
+
 // operate applies an operator's act to the record of id: on disk and in the audit
 // first, then grants end with why.
 func (g *Gate) operate(ctx context.Context, id plugins.ID, by By, action string, why *coded.Error, act func(*record) error) error {
@@ -86,6 +103,9 @@ func (g *Gate) operate(ctx context.Context, id plugins.ID, by By, action string,
 		record.Identity, record.Version = string(old.Run.Identity), old.Run.Fields.Version
 	}
 	t.audit = append(t.audit, record)
+	if err := g.settled(t, id, action, old, by); err != nil {
+		return err
+	}
 	var open *Decision
 	if why != nil {
 		if open = g.openDecision(id); open != nil {

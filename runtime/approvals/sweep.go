@@ -46,12 +46,7 @@ func (g *Gate) expire(ctx context.Context) error {
 		}
 		by := By{"", ViaSallyport}
 		t.note(d.ID, "expired", by, "")
-		record := g.auditOf(audit.Expire, audit.OK, d.Subject(), by)
-		record.Decision, record.Identity, record.Version = d.ID, string(d.Identity), d.Fields.Version
-		if d.Call != nil {
-			record.Target, record.Client = d.Call.Tool, d.Call.Client
-		}
-		t.audit = append(t.audit, record)
+		t.audit = append(t.audit, g.answerAudit(audit.Expire, *d, by))
 		closed = append(closed, d)
 	}
 	if len(closed) == 0 || g.closed {

@@ -8,8 +8,13 @@ import (
 // ID names one connector: PLUGIN/SERVER.
 type ID struct{ Plugin, Server string }
 
-// String returns PLUGIN/SERVER.
-func (id ID) String() string { return id.Plugin + "/" + id.Server }
+// String returns PLUGIN/SERVER, and the name alone where a whole plugin is meant.
+func (id ID) String() string {
+	if id.Server == "" {
+		return id.Plugin
+	}
+	return id.Plugin + "/" + id.Server
+}
 
 // Transport is how a connector is reached.
 type Transport string
