@@ -51,6 +51,17 @@ type endpoint struct {
 // Dial prepares a connection with a server that runs already. Nothing is sent;
 // Handshake comes next. Plain http is for loopback addresses only.
 func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
+	w, err := newEndpoint(address, headers, o)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(o)
+	w.conn, c.wire = c, w
+	go c.run()
+	return c, nil
+}
+
+func newEndpoint(address string, headers map[string]string, o Options) (*endpoint, error) {
 	target, err := url.Parse(address)
 	if err != nil {
 		return nil, &coded.Error{Code: "endpoint-refused", Sentence: "the endpoint is not a URL", Err: err}
@@ -75,10 +86,7 @@ func Dial(address string, headers map[string]string, o Options) (*Conn, error) {
 		},
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	c := newConn(o)
-	w.conn, c.wire = c, w
-	go c.run()
-	return c, nil
+	return w, nil
 }
 
 // receive listens for what belongs to no call, for as long as the server offers
@@ -96,7 +104,7 @@ func (w *endpoint) receive(func(Envelope)) *ProtocolError {
 
 func (w *endpoint) listen() {
 	for delay := firstListenDelay; ; delay = min(2*delay, lastListenDelay) {
-		response, err := w.do(w.ctx, http.MethodGet, nil)
+		response, err := w.do(w.ctx, http.MethodGet, w.url, nil)
 		if err == nil {
 			offered := response.StatusCode == http.StatusOK
 			if offered {
@@ -146,7 +154,7 @@ func (w *endpoint) post(ctx context.Context, line []byte, begun chan<- error) (w
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
-	response, err := w.do(ctx, http.MethodPost, line)
+	response, err := w.do(ctx, http.MethodPost, w.url, line)
 	if refusal := deniedBy(err); refusal != nil {
 		return refusal // which is no failure of the server's
 	}
@@ -190,8 +198,8 @@ func (w *endpoint) judge(response *http.Response) error {
 	return coded.New("http-status", sentence)
 }
 
-func (w *endpoint) do(ctx context.Context, method string, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, w.url, bytes.NewReader(body))
+func (w *endpoint) do(ctx context.Context, method, address string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +229,7 @@ func (w *endpoint) body(response *http.Response) {
 	var err error
 	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
 	case "text/event-stream":
-		err = w.events(response.Body)
+		err = w.events(response.Body, func(_ string, data []byte) error { return w.deliver(data) })
 	case "application/json":
 		err = w.whole(response.Body)
 	}
@@ -255,28 +263,35 @@ func (w *endpoint) deliver(data []byte) error {
 	return err
 }
 
-// events reads server-sent events, of which only the data counts.
-func (w *endpoint) events(body io.Reader) error {
+// events reads server-sent events: the name, which is "message" unless one is
+// given, and the data, which is no longer than a message may be. What else an event
+// has is passed over line by line.
+func (w *endpoint) events(body io.Reader, take func(name string, data []byte) error) error {
 	lines := NewFramer(body, w.limit+len("data: "))
 	lines.keepEmpty = true
-	var data []byte
+	name, data := "message", []byte(nil)
 	for {
 		line, err := lines.Next()
 		if err != nil {
 			return err
 		}
 		if len(line) == 0 {
-			if err := w.deliver(data); err != nil {
+			if err := take(name, data); err != nil {
 				return err
 			}
-			data = data[:0]
+			name, data = "message", data[:0]
 			continue
 		}
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			name = string(value)
+		case "data":
 			if len(data) > 0 {
 				data = append(data, '\n')
 			}
-			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); len(data) > w.limit {
+			if data = append(data, value...); len(data) > w.limit {
 				return w.deliver(data)
 			}
 		}
@@ -305,7 +320,7 @@ func (w *endpoint) end(*ProtocolError) {
 	w.mu.Unlock()
 	if session != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), endpointWait)
-		if response, err := w.do(ctx, http.MethodDelete, nil); err == nil {
+		if response, err := w.do(ctx, http.MethodDelete, w.url, nil); err == nil {
 			response.Body.Close()
 		}
 		cancel()

@@ -281,7 +281,7 @@ func TestAPoolDials(t *testing.T) {
 	if err != nil || len(offer.Tools) != 1 {
 		t.Fatalf("%+v, %v", offer, err)
 	}
-	pass, _ = newPass(demo, plugins.SSE, url)
+	pass, _ = newPass(demo, "smoke-signals", url)
 	if _, err := p.probe(t.Context(), pass); coded.Of(err) != "transport-unsupported" {
 		t.Fatal(err)
 	}

@@ -97,12 +97,16 @@ func (p *Pool) connect(ctx context.Context, s *Session, l approvals.Launch, o Op
 		}
 		s.pid, s.conn = child.PID(), Connect(child, o)
 		return nil
-	case plugins.StreamableHTTP:
+	case plugins.StreamableHTTP, plugins.SSE:
 		headers, err := p.headers(ctx, l)
 		if err != nil {
 			return err
 		}
-		s.conn, err = Dial(l.URL, headers, o)
+		dial := Dial
+		if l.Transport == plugins.SSE {
+			dial = DialSSE
+		}
+		s.conn, err = dial(l.URL, headers, o)
 		return err
 	}
 	return coded.New("transport-unsupported", fmt.Sprintf("connectors of the transport %q cannot be used", l.Transport))

@@ -131,7 +131,7 @@ func written(s server) map[string]any {
 	set("args", s.launch.Args, s.launch.Args != nil)
 	set("env", object(s.launch.Env), s.launch.Env != nil)
 	set("cwd", s.launch.Cwd, s.launch.Cwd != "")
-	set("url", s.launch.URL, s.transport == StreamableHTTP)
+	set("url", s.launch.URL, s.transport != Stdio)
 	set("headers", object(s.launch.Headers), s.launch.Headers != nil)
 	return entry
 }

@@ -139,13 +139,8 @@ func (s *server) fill(entry *node, contained containment) *fault {
 	switch s.transport = Transport(kind.text); s.transport {
 	case Stdio:
 		return s.fillStdio(entry, contained)
-	case StreamableHTTP:
+	case StreamableHTTP, SSE:
 		return s.fillRemote(entry)
-	case SSE:
-		if f := s.fillRemote(entry); f != nil {
-			return f
-		}
-		return &fault{kind.from, "transport-unsupported", "the transport sse is not supported, streamable-http is"}
 	}
 	s.transport = ""
 	return &fault{kind.from, "server-type-unknown", fmt.Sprintf("the type %s is unknown", show(kind.text))}
