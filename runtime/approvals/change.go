@@ -28,6 +28,7 @@ func Changes(old, now Fields) []Change {
 	one("binding-changed", "plugin", old.Plugin, now.Plugin, showString)
 	one("binding-changed", "binding", old.Binding, now.Binding, showString)
 	one("binding-changed", "source", old.Source, now.Source, showString)
+	one("publisher-changed", "publisher", old.Publisher, now.Publisher, showString)
 	one("version-changed", "version", old.Version, now.Version, showString)
 	one("artifact-changed", "artifact", old.Artifact, now.Artifact, showString)
 	one("transport-changed", "transport", old.Transport, now.Transport, showString)

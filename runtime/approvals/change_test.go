@@ -26,7 +26,8 @@ func sample() Fields {
 		Permitted: Permissions{
 			Tools: []string{"read_*"}, Net: []string{"api.example.com"}, Secrets: []string{"NOTES"}, FS: []string{"plugin-data"},
 		},
-		Options: Options{"1048576", "skip", "1", "2", "3", "4"},
+		Options:   Options{"1048576", "skip", "1", "2", "3", "4"},
+		Publisher: `sha256:` + strings.Repeat("3", 64) + ` "Example Ltd"`,
 	}
 }
 
@@ -38,7 +39,7 @@ var reasonOf = map[string]string{
 	"Command": "command-changed", "Executable": "executable-changed", "Inputs": "input-changed",
 	"Args": "args-changed", "Cwd": "cwd-changed", "Env": "env-changed", "Inherit": "env-changed",
 	"URL": "endpoint-changed", "Headers": "headers-changed", "Permitted": "permissions-changed",
-	"Options": "options-changed",
+	"Options": "options-changed", "Publisher": "publisher-changed",
 }
 
 // TestAnyFieldAlone changes every string, flag and list anywhere in the fields,

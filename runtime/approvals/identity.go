@@ -34,6 +34,9 @@ type Fields struct {
 	Headers    []Entry     `json:"headers"` // sorted by name
 	Permitted  Permissions `json:"permissions"`
 	Options    Options     `json:"options"`
+	// Publisher is whose signature the installed package carried. It came later
+	// than the others and is left out where there is none.
+	Publisher string `json:"publisher,omitempty"`
 }
 
 // Text is one declared text and what it expands to.

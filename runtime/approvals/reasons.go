@@ -34,6 +34,7 @@ func codesOf(changes []Change) []string {
 func reason(code string) *coded.Error {
 	what, ok := map[string]string{
 		"binding-changed":     "its name or the place it came from changed since it was approved",
+		"publisher-changed":   "it is no longer signed by whom it was when it was approved",
 		"version-changed":     "its version changed since it was approved",
 		"artifact-changed":    "its files changed since they were approved",
 		"transport-changed":   "the way it is reached changed since it was approved",

@@ -125,6 +125,7 @@ func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
 		Inherit:   sorted(c.Launch.Inherit),
 		Permitted: permissionFields(c.Requested),
 		Options:   optionFields(c.Options),
+		Publisher: c.Publisher,
 	}
 	if err := env.CheckArguments(c.Launch.Command, c.Launch.Args, c.Launch.Cwd); err != nil {
 		return f, err

@@ -43,6 +43,10 @@ type Connector struct {
 	// Requested is what the package asks for (extensions["app.sallyport"]).
 	Requested permissions.Set
 	Options   Options
+	// Publisher is who signed the package that was installed, as
+	// signature.Publisher writes it; "" where it was not signed. It is part of the
+	// identity.
+	Publisher string
 	// Invalid says why this connector can never be approved as it is; nil otherwise.
 	Invalid *coded.Error
 }
