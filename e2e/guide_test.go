@@ -16,12 +16,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sallyport/internal/keyringtest"
 )
 
 // guideSetups prepare what a page takes for granted, before the sidecar starts. A
 // page that is not here has an empty home.
 var guideSetups = map[string]func(*home){
-	"secrets.md": func(h *home) { h.with(loginWithKeyring(h.t).env()...) },
+	"secrets.md": func(h *home) { h.in(keyringtest.Unlocked(h.t)) },
 }
 
 // TestGuidePagesAsTheirReadersTypeThem types every ```console block of every page in

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sallyport/api"
+	"sallyport/internal/keyringtest"
 )
 
 // kept is a secret that every encoding changes. usual is one for tests that look at
@@ -35,9 +36,6 @@ func newVault(f *fort, behaviour string) *fort {
 	f.overlay("fake/main", object{"env": object{"TOKEN": "secret:NOTES"}})
 	return f
 }
-
-// in makes later commands part of a login.
-func (f *fort) in(l *login) { f.with(l.env()...) }
 
 // keep stores a secret, from stdin.
 func (f *fort) keep(name, value string, flags ...string) outcome {
@@ -82,7 +80,7 @@ func (f *fort) uses(result string) (n int) {
 func TestASecretFromStdinToTheChild(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	f.in(loginWithKeyring(t))
+	f.in(keyringtest.Unlocked(t))
 	newVault(f, "polite")
 	f.serve()
 	f.mustKeep("NOTES", usual)
@@ -117,7 +115,7 @@ func TestASecretFromStdinToTheChild(t *testing.T) {
 func TestSecretsOfAFile(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	f.in(loginWithKeyring(t))
+	f.in(keyringtest.Unlocked(t))
 	newVault(f, "polite")
 	load := func(text string) outcome {
 		cmd := f.command("secrets", "import")
@@ -140,7 +138,7 @@ func TestSecretsOfAFile(t *testing.T) {
 func TestARotatedSecretReachesTheNextCall(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	f.in(loginWithKeyring(t))
+	f.in(keyringtest.Unlocked(t))
 	newVault(f, "polite")
 	f.serve()
 	f.mustKeep("NOTES", "the first value")
@@ -201,7 +199,7 @@ func wantNone(t testing.TB, where string, text []byte) {
 func TestASecretShowsUpNowhereElse(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	f.in(loginWithKeyring(t))
+	f.in(keyringtest.Unlocked(t))
 	newVault(f, "spills+exit-mid-call")
 	f.addServer("failing", "spills+fails")
 	f.addServer("telling", "spills+tells")
@@ -336,18 +334,18 @@ func TestWithoutAKeyringOnlyWhoNeedsOneIsBlocked(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
-		login func(t testing.TB) *login
+		login func(t testing.TB) *keyringtest.Session
 		code  string
 	}{
-		{"no bus", loginWithoutBus, "keyring-no-bus"},
-		{"a bus without a provider", loginWithoutProvider, "keyring-no-provider"},
-		{"a bus that never answers", loginThatIsSilent, "keyring-not-answering"},
+		{"no bus", keyringtest.NoBus, "keyring-no-bus"},
+		{"a bus without a provider", keyringtest.NoProvider, "keyring-no-provider"},
+		{"a bus that never answers", keyringtest.Silent, "keyring-not-answering"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			f := fortOf(newHome(t))
 			own := f.env
-			good := loginWithKeyring(t)
+			good := keyringtest.Unlocked(t)
 			f.in(good)
 			newVault(f, "polite")
 			f.mustKeep("NOTES", usual)
@@ -398,16 +396,16 @@ func (f *fort) lacksKeyring(s *sidecar, code string) {
 func TestAKeyringThatIsUnlockedLater(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	l := loginWithKeyring(t)
+	l := keyringtest.Unlocked(t)
 	f.in(l)
 	newVault(f, "polite")
 	f.mustKeep("NOTES", usual)
 	f.approve("fake")
 	f.approve("plain")
-	l.lock()
+	l.Lock()
 	s := f.serve()
 	f.lacksKeyring(s, "keyring-locked")
-	l.unlock()
+	l.Unlock()
 	f.ok("enable", "fake")
 	f.wantToken(usual)
 	if got := f.connector("fake/main"); got.State == "blocked" {
@@ -416,12 +414,12 @@ func TestAKeyringThatIsUnlockedLater(t *testing.T) {
 	s.stop()
 
 	// Without a word to Sallyport it takes half a minute.
-	l.lock()
+	l.Lock()
 	s = f.serve()
 	if _, body := s.call("fake/main", "pid"); !bytes.Contains(body, []byte("keyring-locked")) {
 		t.Errorf("it is locked again: %s", body)
 	}
-	l.unlock()
+	l.Unlock()
 	waitFor(t, "the connector is tried again", 50*time.Second, func() bool {
 		status, _ := s.call("fake/main", "pid")
 		return status == http.StatusOK
@@ -431,7 +429,7 @@ func TestAKeyringThatIsUnlockedLater(t *testing.T) {
 func TestAReferenceThatNobodyApproved(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
-	f.in(loginWithKeyring(t))
+	f.in(keyringtest.Unlocked(t))
 	f.addServer("fake", "polite", func(server object) { server["env"] = object{"PLAIN": "secret:NOTES", "OTHER": "${secret:NOTES}"} })
 	f.mustKeep("NOTES", usual)
 	f.serve()

@@ -50,7 +50,7 @@ func Bans() []Ban {
 	return []Ban{
 		{
 			"os/exec",
-			[]string{"runtime/process", "runtime/env", "runtime/plugins", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest"},
+			[]string{"runtime/process", "runtime/env", "runtime/plugins", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest", "internal/keyringtest"},
 			"children start in runtime/process, with a grant; the others are Sallyport's own helpers, a closed list with fixed arguments (spec/approval.md 5.4a)",
 		},
 		{
@@ -68,6 +68,10 @@ func Bans() []Ban {
 		{
 			"sallyport/internal/fakeserver/...", []string{"internal/fakeserver/..."},
 			"misbehaving servers are for tests alone",
+		},
+		{
+			"sallyport/internal/keyringtest", []string{},
+			"keyrings that are made here are for tests alone",
 		},
 		{
 			"sallyport/internal/npmtest", []string{},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"sallyport/internal/keyringtest"
 )
 
 // otherSide lets the test program be the independent other side: a user of
@@ -33,10 +35,10 @@ func otherSide() {
 // patient is the limit where no test is about it: the machine may be busy.
 const patient = 30 * time.Second
 
-func in(t *testing.T, session *testSession, names NameStore, limit time.Duration) *Store {
+func in(t *testing.T, session *keyringtest.Session, names NameStore, limit time.Duration) *Store {
 	t.Helper()
 	s := Open(Config{
-		Backend: SystemKeyring(KeyringConfig{Getenv: session.getenv}),
+		Backend: SystemKeyring(KeyringConfig{Getenv: session.Getenv}),
 		Names:   names, Timeout: limit, System: &System{OS: "linux"},
 	})
 	t.Cleanup(func() {
@@ -48,7 +50,7 @@ func in(t *testing.T, session *testSession, names NameStore, limit time.Duration
 }
 
 func TestUnlockedKeyringGivesEveryValueBackByteForByte(t *testing.T) {
-	session := sessionUnlocked(t)
+	session := keyringtest.Unlocked(t)
 	s := in(t, session, newList(), patient)
 	for what, value := range awkward {
 		t.Run(what, func(t *testing.T) {
@@ -67,7 +69,7 @@ func TestUnlockedKeyringGivesEveryValueBackByteForByte(t *testing.T) {
 }
 
 func TestGoKeyringReadsWhatWasStored(t *testing.T) {
-	session := sessionUnlocked(t)
+	session := keyringtest.Unlocked(t)
 	s := in(t, session, newList(), patient)
 	for _, value := range []string{"first", "second\n"} {
 		if err := s.Set(t.Context(), "TOKEN", []byte(value)); err != nil {
@@ -78,7 +80,7 @@ func TestGoKeyringReadsWhatWasStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(session.env(), "OTHER_SIDE_READS=TOKEN")
+		cmd.Env = append(session.Env(), "OTHER_SIDE_READS=TOKEN")
 		out, err := cmd.Output()
 		if err != nil || string(out) != value {
 			t.Errorf("it reads %q, %v", out, err)
@@ -87,7 +89,7 @@ func TestGoKeyringReadsWhatWasStored(t *testing.T) {
 }
 
 func TestDeletedSecretIsUnknown(t *testing.T) {
-	s := in(t, sessionUnlocked(t), newList(), patient)
+	s := in(t, keyringtest.Unlocked(t), newList(), patient)
 	if err := s.Set(t.Context(), "TOKEN", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -105,25 +107,25 @@ func TestDeletedSecretIsUnknown(t *testing.T) {
 func TestKeyringThatCannotBeUsedSaysWhy(t *testing.T) {
 	for _, row := range []struct {
 		what   string
-		start  func(testing.TB) *testSession
+		start  func(testing.TB) *keyringtest.Session
 		code   string
 		status string
 		next   string
 		limit  time.Duration // short only where it is waited for
 	}{
-		{"no bus", sessionNoBus, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR", patient},
-		{"a bus that ended", func(t testing.TB) *testSession {
-			s := sessionNoProvider(t)
-			s.endBus()
+		{"no bus", keyringtest.NoBus, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR", patient},
+		{"a bus that ended", func(t testing.TB) *keyringtest.Session {
+			s := keyringtest.NoProvider(t)
+			s.EndBus()
 			return s
 		}, "keyring-no-bus", "no-bus", "XDG_RUNTIME_DIR", patient},
-		{"no provider", sessionNoProvider, "keyring-no-provider", "no-provider", "install gnome-keyring", patient},
-		{"no collection", sessionNoCollection, "keyring-no-collection", "no-collection", "--unlock", patient},
-		{"a locked collection", sessionLocked, "keyring-locked", "locked", "--unlock", patient},
-		{"a bus that never answers", sessionSilent, "keyring-not-answering", "not-answering", "restart the keyring", time.Second},
-		{"a keyring that never answers", func(t testing.TB) *testSession {
-			s := sessionUnlocked(t)
-			s.freeze()
+		{"no provider", keyringtest.NoProvider, "keyring-no-provider", "no-provider", "install gnome-keyring", patient},
+		{"no collection", keyringtest.NoCollection, "keyring-no-collection", "no-collection", "--unlock", patient},
+		{"a locked collection", keyringtest.Locked, "keyring-locked", "locked", "--unlock", patient},
+		{"a bus that never answers", keyringtest.Silent, "keyring-not-answering", "not-answering", "restart the keyring", time.Second},
+		{"a keyring that never answers", func(t testing.TB) *keyringtest.Session {
+			s := keyringtest.Unlocked(t)
+			s.Freeze()
 			return s
 		}, "keyring-not-answering", "not-answering", "restart the keyring", time.Second},
 	} {
@@ -152,16 +154,16 @@ func TestKeyringThatCannotBeUsedSaysWhy(t *testing.T) {
 }
 
 func TestKeyringThatComesBackIsUsedAgain(t *testing.T) {
-	session := sessionUnlocked(t)
+	session := keyringtest.Unlocked(t)
 	names := newList()
 	if err := in(t, session, names, patient).Set(t.Context(), "TOKEN", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	s := in(t, session, names, time.Second)
-	session.freeze()
+	session.Freeze()
 	_, err := s.Secret(t.Context(), "TOKEN")
 	wantCode(t, err, "keyring-not-answering")
-	session.thaw()
+	session.Thaw()
 	eventually(t, func() bool {
 		got, err := s.Secret(t.Context(), "TOKEN")
 		return err == nil && got == "x"
@@ -169,19 +171,19 @@ func TestKeyringThatComesBackIsUsedAgain(t *testing.T) {
 }
 
 func TestNoBusIsLaunched(t *testing.T) {
-	session := sessionNoBus(t)
-	launched := session.home + "/launched"
+	session := keyringtest.NoBus(t)
+	launched := session.Home + "/launched"
 	script := "#!/bin/sh\ntouch " + launched + "\n"
-	if err := os.WriteFile(session.home+"/dbus-launch", []byte(script), 0o700); err != nil {
+	if err := os.WriteFile(session.Home+"/dbus-launch", []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", session.home+":"+os.Getenv("PATH"))
-	for _, address := range []string{"", "autolaunch:", "autolaunch:scope=*x", "unixexec:path=" + session.home + "/dbus-launch"} {
+	t.Setenv("PATH", session.Home+":"+os.Getenv("PATH"))
+	for _, address := range []string{"", "autolaunch:", "autolaunch:scope=*x", "unixexec:path=" + session.Home + "/dbus-launch"} {
 		s := Open(Config{Names: newList("A"), Backend: SystemKeyring(KeyringConfig{Getenv: func(name string) string {
 			if name == "DBUS_SESSION_BUS_ADDRESS" {
 				return address
 			}
-			return session.getenv(name)
+			return session.Getenv(name)
 		}})})
 		_, err := s.Secret(t.Context(), "A")
 		wantCode(t, err, "keyring-no-bus")
@@ -192,7 +194,7 @@ func TestNoBusIsLaunched(t *testing.T) {
 }
 
 func TestTwoStoresWriteAtOnce(t *testing.T) {
-	session := sessionUnlocked(t)
+	session := keyringtest.Unlocked(t)
 	names := newList()
 	stores := []*Store{in(t, session, names, patient), in(t, session, names, patient)}
 	var all sync.WaitGroup

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"sallyport/internal/keyringtest"
 )
 
 // desktop is a keyring program that asks a person, as on a desktop: it is locked
@@ -25,9 +27,9 @@ const (
 	desktopWindow = dbus.ObjectPath("/org/freedesktop/secrets/prompt/1")
 )
 
-func withDesktop(t *testing.T, session *testSession) *desktop {
+func withDesktop(t *testing.T, session *keyringtest.Session) *desktop {
 	t.Helper()
-	conn, err := session.connect()
+	conn, err := session.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,17 +106,17 @@ func (d *desktop) answer(password bool) {
 	}
 }
 
-func onDesktop(session *testSession) func(string) string {
+func onDesktop(session *keyringtest.Session) func(string) string {
 	return func(name string) string {
 		if name == "WAYLAND_DISPLAY" {
 			return "wayland-0"
 		}
-		return session.getenv(name)
+		return session.Getenv(name)
 	}
 }
 
 func TestWindowThatIsAnsweredLateOpensTheKeyringForTheNextCall(t *testing.T) {
-	session := sessionNoProvider(t)
+	session := keyringtest.NoProvider(t)
 	d := withDesktop(t, session)
 	s := Open(Config{
 		Backend: SystemKeyring(KeyringConfig{Getenv: onDesktop(session)}), Names: newList("A", "B", "C"),
@@ -146,7 +148,7 @@ func TestWindowThatIsAnsweredLateOpensTheKeyringForTheNextCall(t *testing.T) {
 }
 
 func TestWindowThatIsAnsweredInTimeGivesTheValue(t *testing.T) {
-	session := sessionNoProvider(t)
+	session := keyringtest.NoProvider(t)
 	d := withDesktop(t, session)
 	s := Open(Config{Backend: SystemKeyring(KeyringConfig{Getenv: onDesktop(session)}), Names: newList("A"), Timeout: patient})
 	t.Cleanup(func() { s.Close() })
@@ -163,7 +165,7 @@ func TestWindowThatIsAnsweredInTimeGivesTheValue(t *testing.T) {
 }
 
 func TestNoIsHeardOnce(t *testing.T) {
-	session := sessionNoProvider(t)
+	session := keyringtest.NoProvider(t)
 	d := withDesktop(t, session)
 	s := Open(Config{
 		Backend: SystemKeyring(KeyringConfig{Getenv: onDesktop(session)}), Names: newList("A", "B"),
@@ -186,7 +188,7 @@ func TestNoIsHeardOnce(t *testing.T) {
 }
 
 func TestCloseEndsTheOpenWindow(t *testing.T) {
-	session := sessionNoProvider(t)
+	session := keyringtest.NoProvider(t)
 	withDesktop(t, session)
 	s := Open(Config{Backend: SystemKeyring(KeyringConfig{Getenv: onDesktop(session)}), Names: newList("A"), Timeout: 3 * time.Second})
 	_, err := s.Secret(t.Context(), "A")

@@ -113,7 +113,7 @@ func (s *Store) write(ctx context.Context, t *turn, value []byte, old entry) err
 		return nil
 	case err == nil && now.equal(old):
 		if setErr == nil {
-			setErr = s.noted(s.explained(failed(errors.New("the keyring took the value and does not have it"))))
+			setErr = s.noted(t.name, s.explained(failed(errors.New("the keyring took the value and does not have it"))))
 		}
 		return setErr
 	case setErr == nil:

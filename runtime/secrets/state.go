@@ -39,33 +39,42 @@ func (s *Store) State(context.Context) State {
 
 // Probe asks the keyring whether it would work, within the time-out, without
 // asking a person and without writing. It is for doctor and for whoever has time.
+// A fault that it finds is not in State: nobody needed the keyring yet.
 func (s *Store) Probe(ctx context.Context) State {
-	t, err := s.begin(ctx, "")
-	if err != nil {
-		return s.State(ctx)
+	err := s.Ready(ctx)
+	if err == nil {
+		_ = s.noted("", nil)
 	}
-	defer s.end(t)
-	// The outcome is in the state.
-	_, _ = bounded(ctx, s, t, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.backend.Check(ctx)
-	})
+	if state, told := s.stateOf(err); told {
+		return state
+	}
 	return s.State(ctx)
 }
 
-// noted keeps the outcome of a call for State and returns it. A caller that went
-// away says nothing about the keyring.
-func (s *Store) noted(err error) error {
-	var e *coded.Error
-	if err != nil && !errors.Is(err, ErrNotFound) && !errors.As(err, &e) {
+// noted keeps the outcome of a call for State and returns it, but for entries of
+// Sallyport's own.
+func (s *Store) noted(name string, err error) error {
+	state, told := s.stateOf(err)
+	if !told || strings.HasPrefix(name, ownMark) {
 		return err
-	}
-	state := State{Status: OK, Backend: s.backend.Name(), At: s.now()}
-	if e != nil {
-		state.Status = strings.TrimPrefix(e.Code, "keyring-")
-		state.Code, state.Sentence, state.Next = e.Code, e.Error(), e.Next
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = state
 	return err
+}
+
+// stateOf is what the outcome of a call says about the keyring. A caller that went
+// away says nothing.
+func (s *Store) stateOf(err error) (state State, told bool) {
+	var e *coded.Error
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.As(err, &e) {
+		return State{}, false
+	}
+	state = State{Status: OK, Backend: s.backend.Name(), At: s.now()}
+	if e != nil {
+		state.Status = strings.TrimPrefix(e.Code, "keyring-")
+		state.Code, state.Sentence, state.Next = e.Code, e.Error(), e.Next
+	}
+	return state, true
 }

@@ -131,7 +131,7 @@ func bounded[T any](ctx context.Context, s *Store, t *turn, call func(context.Co
 	defer cancelEarly()
 	var none T
 	if !s.slot(limit) {
-		return none, s.noted(s.gaveUp(ctx))
+		return none, s.noted(t.name, s.gaveUp(ctx))
 	}
 	answered := make(chan answer[T], 1)
 	go func() {
@@ -146,19 +146,19 @@ func bounded[T any](ctx context.Context, s *Store, t *turn, call func(context.Co
 	}()
 	select {
 	case a := <-answered:
-		return a.value, s.noted(s.outcome(ctx, early, a.err))
+		return a.value, s.noted(t.name, s.outcome(ctx, early, a.err))
 	case <-limit.Done():
 	}
 	s.mu.Lock()
 	select {
 	case a := <-answered: // at the last moment
 		s.mu.Unlock()
-		return a.value, s.noted(s.outcome(ctx, early, a.err))
+		return a.value, s.noted(t.name, s.outcome(ctx, early, a.err))
 	default:
 	}
 	s.leave(t, deadline)
 	s.mu.Unlock()
-	return none, s.noted(s.gaveUp(ctx))
+	return none, s.noted(t.name, s.gaveUp(ctx))
 }
 
 // outcome names the error of a call that came back. A backend that obeys the
