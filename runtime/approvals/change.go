@@ -98,10 +98,14 @@ func entryChanges(code, prefix string, old, now []Entry) []Change {
 	return keyedChanges(old, now, code,
 		func(e Entry) (string, string) { return e.Name, prefix + e.Name },
 		func(e Entry) string {
-			if e.Operator {
-				return e.Value + " (yours)"
+			text := e.Value
+			if e.Expanded != "" {
+				text += " (" + e.Expanded + ")"
 			}
-			return e.Value
+			if e.Operator {
+				text += " (yours)"
+			}
+			return text
 		})
 }
 

@@ -19,10 +19,10 @@ func sample() Fields {
 		Inputs:  []Input{{"args[1]", "/home/u/config.json", strings.Repeat("2", 64)}},
 		Args:    []Text{{"${PLUGIN_ROOT}/server.js", "${PLUGIN_ROOT}/server.js"}, {"--quiet", "--quiet"}},
 		Cwd:     Text{"./work", "${PLUGIN_ROOT}/work"},
-		Env:     []Entry{{"LEVEL", "info", false}, {"TOKEN", "secret:NOTES", true}},
+		Env:     []Entry{{Name: "LEVEL", Value: "info", Operator: false}, {Name: "TOKEN", Value: "secret:NOTES", Operator: true}},
 		Inherit: []string{"DISPLAY"},
 		URL:     Text{"https://api.example.com/mcp", "https://api.example.com/mcp"},
-		Headers: []Entry{{"authorization", "Bearer ${TOKEN}", true}},
+		Headers: []Entry{{Name: "authorization", Value: "Bearer ${TOKEN}", Operator: true}},
 		Permitted: Permissions{
 			Tools: []string{"read_*"}, Net: []string{"api.example.com"}, Secrets: []string{"NOTES"}, FS: []string{"plugin-data"},
 		},

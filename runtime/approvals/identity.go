@@ -51,6 +51,10 @@ type Entry struct {
 	Name     string `json:"name"`
 	Value    string `json:"value"`
 	Operator bool   `json:"operator"` // references are read in it
+	// Expanded is the value with its placeholders in place and its references as
+	// references, where the format has placeholders other than the two folders of
+	// Agent Plugins and the value uses one.
+	Expanded string `json:"expanded,omitempty"`
 }
 
 // Input is a file that an argument or an environment value names.

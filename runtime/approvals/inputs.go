@@ -22,13 +22,13 @@ const maxInput = 512 << 20
 // appears later where a text pointed to nothing is a new input, and a change.
 func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
 	data := r.data(c)
-	base := workingDir(c, data)
+	words := r.words(c, "", data)
+	base, err := workingDir(c, data, words)
+	if err != nil {
+		return nil, err
+	}
 	var inputs []Input
 	add := func(at, text string) error {
-		text, err := env.ExpandFolders(text, "", data, isClaude(c))
-		if err != nil {
-			return err
-		}
 		for _, path := range namedPaths(base, text) {
 			sum, ok, err := hashFile(ctx, path)
 			if err != nil {
@@ -41,13 +41,22 @@ func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) ([]Input, 
 		}
 		return nil
 	}
-	for i, arg := range c.Launch.Args {
-		if err := add(fmt.Sprintf("args[%d]", i), arg); err != nil {
+	args, err := words.Arguments(c.Launch.Args)
+	if err != nil {
+		return nil, err
+	}
+	for i, arg := range args {
+		if err := add(fmt.Sprintf("args[%d]", i), arg.Expanded); err != nil {
 			return nil, err
 		}
 	}
 	for _, v := range c.Launch.Env {
-		if err := add("env."+v.Name, v.Value); err != nil {
+		// A reference stays one: what a secret names is not looked at.
+		text, _, err := words.Value(declaredOf(v))
+		if err != nil {
+			return nil, err
+		}
+		if err := add("env."+v.Name, text); err != nil {
 			return nil, err
 		}
 	}
@@ -55,15 +64,15 @@ func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) ([]Input, 
 }
 
 // workingDir is where a connector without a bundle would look for a relative name.
-func workingDir(c plugins.Connector, data string) string {
-	dir, err := env.ExpandFolders(c.Launch.Cwd, "", data, isClaude(c))
+func workingDir(c plugins.Connector, data string, words env.Words) (string, error) {
+	dir, err := words.One("working directory", c.Launch.Cwd)
 	switch {
 	case err != nil || dir == "":
-		return data
+		return data, err
 	case filepath.IsAbs(dir):
-		return dir
+		return dir, nil
 	}
-	return filepath.Join(data, filepath.FromSlash(dir))
+	return filepath.Join(data, filepath.FromSlash(dir)), nil
 }
 
 // namedPaths returns the paths that a text may name: all of it, what follows "=",

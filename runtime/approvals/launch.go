@@ -57,24 +57,23 @@ func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
 	}
 	l := Launch{
 		ID: c.ID, Version: c.Version, Transport: c.Transport, Env: plan, Data: data,
-		Headers: c.Launch.Headers, Options: c.Options, Digest: r.Digest(),
+		Options: c.Options, Digest: r.Digest(),
 		Permissions: r.Fields.Permitted.Set(),
 	}
-	expand := func(text string) (string, error) { return env.ExpandFolders(text, root, data, isClaude(c)) }
-	if l.URL, err = expand(c.Launch.URL); err != nil {
+	words := g.resolver.words(c, root, data)
+	if l.Headers, err = sent(words, c.Launch.Headers); err != nil {
+		return Launch{}, err
+	}
+	if l.URL, err = words.One("address", c.Launch.URL); err != nil {
 		return Launch{}, err
 	}
 	if c.Transport != plugins.Stdio {
 		return l, nil
 	}
-	for _, arg := range c.Launch.Args {
-		expanded, err := expand(arg)
-		if err != nil {
-			return Launch{}, err
-		}
-		l.Args = append(l.Args, expanded)
+	if l.Args, err = g.resolver.arguments(c, root); err != nil {
+		return Launch{}, err
 	}
-	if l.Dir, err = dirOf(c, root, data, expand); err != nil {
+	if l.Dir, err = dirOf(c, root, data, words); err != nil {
 		return Launch{}, err
 	}
 	l.Executable = moved(r.Executable, c.Root, root)
@@ -86,10 +85,25 @@ func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
 	return l, nil
 }
 
+// sent leaves out the headers whose optional setting has no value.
+func sent(words env.Words, headers []plugins.Value) ([]plugins.Value, error) {
+	var kept []plugins.Value
+	for _, h := range headers {
+		_, ok, err := words.Value(declaredOf(h))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, h)
+		}
+	}
+	return kept, nil
+}
+
 // dirOf is the working directory: relative to the bundle, by default its root; and
 // the private data folder for a connector without a bundle.
-func dirOf(c plugins.Connector, root, data string, expand func(string) (string, error)) (string, error) {
-	dir, err := expand(c.Launch.Cwd)
+func dirOf(c plugins.Connector, root, data string, words env.Words) (string, error) {
+	dir, err := words.One("working directory", c.Launch.Cwd)
 	base := root
 	if base == "" {
 		base = data

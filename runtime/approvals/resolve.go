@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -120,8 +119,6 @@ func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
 	f := Fields{
 		Plugin: c.ID.Plugin, Binding: c.ID.Server, Source: c.Source, Version: c.Version,
 		Transport: string(c.Transport),
-		Env:       entriesOf(c.Launch.Env),
-		Headers:   entriesOf(c.Launch.Headers),
 		Inherit:   sorted(c.Launch.Inherit),
 		Permitted: permissionFields(c.Requested),
 		Options:   optionFields(c.Options),
@@ -133,23 +130,36 @@ func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
 	if err := env.CheckNoSecret("address", c.Launch.URL); err != nil {
 		return f, err
 	}
-	var err error
-	for _, text := range []struct {
-		declared string
-		to       *Text
-	}{
-		{c.Launch.Command, &f.Command}, {c.Launch.Cwd, &f.Cwd}, {c.Launch.URL, &f.URL},
-	} {
-		if *text.to, err = symbolicText(c, text.declared); err != nil {
-			return f, err
-		}
+	root := rootSymbol
+	if c.Root == "" {
+		root = ""
 	}
-	for _, arg := range c.Launch.Args {
-		text, err := symbolicText(c, arg)
+	words := r.words(c, root, dataSymbol)
+	var err error
+	if f.Env, err = entriesOf(c, words, c.Launch.Env); err != nil {
+		return f, err
+	}
+	if f.Headers, err = entriesOf(c, words, c.Launch.Headers); err != nil {
+		return f, err
+	}
+	for _, text := range []struct {
+		field, declared string
+		to              *Text
+	}{
+		{"command", c.Launch.Command, &f.Command}, {"working directory", c.Launch.Cwd, &f.Cwd}, {"address", c.Launch.URL, &f.URL},
+	} {
+		expanded, err := words.One(text.field, text.declared)
 		if err != nil {
 			return f, err
 		}
-		f.Args = append(f.Args, text)
+		*text.to = Text{Declared: text.declared, Expanded: expanded}
+	}
+	args, err := words.Arguments(c.Launch.Args)
+	if err != nil {
+		return f, err
+	}
+	for _, arg := range args {
+		f.Args = append(f.Args, Text(arg))
 	}
 	if c.Transport == plugins.Stdio && f.Cwd.Expanded == "" {
 		f.Cwd.Expanded = defaultDir(c)
@@ -164,42 +174,55 @@ func defaultDir(c plugins.Connector) string {
 	return rootSymbol
 }
 
-func entriesOf(values []plugins.Value) []Entry {
-	entries := make([]Entry, len(values))
-	for i, v := range values {
-		entries[i] = Entry{Name: v.Name, Value: v.Value, Operator: v.FromOperator}
+// entriesOf leaves out what an optional setting without a value leaves out. The
+// expanded form is there for the formats that have more than folders to expand.
+func entriesOf(c plugins.Connector, words env.Words, values []plugins.Value) ([]Entry, error) {
+	entries := make([]Entry, 0, len(values))
+	for _, v := range values {
+		entry := Entry{Name: v.Name, Value: v.Value, Operator: v.FromOperator}
+		expanded, ok, err := words.Value(declaredOf(v))
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			continue
+		case c.Format != plugins.AgentPlugins && c.Format != "" && expanded != v.Value:
+			entry.Expanded = expanded
+		}
+		entries = append(entries, entry)
 	}
-	return entries
+	return entries, nil
 }
 
-// symbolicText expands the placeholders to their symbols, so that the identity
-// does not depend on where the snapshot lies.
-func symbolicText(c plugins.Connector, text string) (Text, error) {
-	root := rootSymbol
-	if c.Root == "" {
-		root = ""
-	}
-	expanded, err := env.ExpandFolders(text, root, dataSymbol, isClaude(c))
-	return Text{Declared: text, Expanded: expanded}, err
+func declaredOf(v plugins.Value) env.Declared {
+	return env.Declared{Name: v.Name, Value: v.Value, References: v.FromOperator}
 }
 
-func isClaude(c plugins.Connector) bool { return strings.HasPrefix(c.Format, "claude") }
+// words expands the connector's texts with these folders.
+func (r *Resolver) words(c plugins.Connector, root, data string) env.Words {
+	return env.WordsOf(r.request(c, root, data))
+}
+
+func (r *Resolver) request(c plugins.Connector, root, data string) env.Request {
+	return env.Request{
+		Parent: r.Parent, Inherit: c.Launch.Inherit, Secrets: c.Requested.Secrets, Root: root, Data: data,
+		Dialect: plugins.DialectOf(c.Format), Settings: c.Settings,
+	}
+}
 
 // plan builds the environment with root as PLUGIN_ROOT.
 func (r *Resolver) plan(c plugins.Connector, root, path string) (*env.Plan, error) {
-	declared := make([]env.Declared, len(c.Launch.Env))
-	for i, v := range c.Launch.Env {
-		declared[i] = env.Declared{Name: v.Name, Value: v.Value, References: v.FromOperator}
+	request := r.request(c, root, r.data(c))
+	request.Path = path
+	for _, v := range c.Launch.Env {
+		request.Declared = append(request.Declared, declaredOf(v))
 	}
-	plan, err := env.Build(env.Request{
-		Parent: r.Parent, Path: path, Declared: declared, Inherit: c.Launch.Inherit,
-		Secrets: c.Requested.Secrets, Root: root, Data: r.data(c), Claude: isClaude(c),
-	})
+	plan, err := env.Build(request)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range c.Launch.Headers {
-		if err := plan.CheckHeader(env.Declared{Name: h.Name, Value: h.Value, References: h.FromOperator}); err != nil {
+		if err := plan.CheckHeader(declaredOf(h)); err != nil {
 			return nil, err
 		}
 	}
@@ -238,15 +261,29 @@ func (r *Resolver) program(ctx context.Context, c plugins.Connector, mode Mode, 
 	if err != nil {
 		return found, err
 	}
-	if err := env.CheckBatch(found.Found, c.Launch.Args); err != nil {
+	args, err := r.arguments(c, c.Root)
+	if err != nil {
+		return found, err
+	}
+	if err := env.CheckBatch(found.Found, args); err != nil {
 		return found, err
 	}
 	r.memo.put(search, found, begun)
 	return found, nil
 }
 
+// arguments are those that a start from root is given.
+func (r *Resolver) arguments(c plugins.Connector, root string) ([]string, error) {
+	words, err := r.words(c, root, r.data(c)).Arguments(c.Launch.Args)
+	args := make([]string, len(words))
+	for i, word := range words {
+		args[i] = word.Expanded
+	}
+	return args, err
+}
+
 func (r *Resolver) search(c plugins.Connector, root string, plan *env.Plan) (env.Search, error) {
-	command, err := env.ExpandFolders(c.Launch.Command, root, r.data(c), isClaude(c))
+	command, err := r.words(c, root, r.data(c)).One("command", c.Launch.Command)
 	if err != nil {
 		return env.Search{}, err
 	}

@@ -137,7 +137,7 @@ func dialsOf(now Resolved) *Dials {
 func literals(f Fields) []Entry {
 	out := []Entry{}
 	for _, e := range append(slices.Clone(f.Env), f.Headers...) {
-		out = append(out, Entry{Visible(e.Name), Visible(e.Value), e.Operator})
+		out = append(out, Entry{Visible(e.Name), Visible(e.Value), e.Operator, Visible(e.Expanded)})
 	}
 	return out
 }

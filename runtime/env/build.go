@@ -142,6 +142,12 @@ func (b *builder) declared() error {
 		if err != nil {
 			return err
 		}
+		if value.has(isBlank) {
+			continue
+		}
+		if value.has(isMany) {
+			return several(d.Name, value)
+		}
 		if err := checkDeclared(d, value); err != nil {
 			return err
 		}
@@ -166,8 +172,8 @@ func sourceOf(d Declared, value template) string {
 func (b *builder) sallyport() error {
 	r := b.request
 	fixed := [][2]string{{"PLUGIN_ROOT", r.Root}, {"PLUGIN_DATA", r.Data}}
-	if r.Claude {
-		fixed = append(fixed, [2]string{"CLAUDE_PLUGIN_ROOT", r.Root}, [2]string{"CLAUDE_PLUGIN_DATA", r.Data})
+	for name, place := range b.scope.dialect.Sets {
+		fixed = append(fixed, [2]string{name, b.scope.places[place]})
 	}
 	for _, pair := range fixed {
 		delete(b.vars, b.key(pair[0]))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/plugins"
 )
 
 // sentinels are what no child may see unless it was approved by name.
@@ -90,7 +91,7 @@ func TestLaterSourcesWin(t *testing.T) {
 		{"a declared PATH wins over the user's", Request{Path: "/mine", Declared: []Declared{{Name: "PATH", Value: "/its"}}}, "PATH=/its", "PATH=/mine"},
 		{"PLUGIN_ROOT is not the connector's to say", Request{Root: "/r", Declared: []Declared{{Name: "PLUGIN_ROOT", Value: "/else"}}}, "PLUGIN_ROOT=/r", "PLUGIN_ROOT=/else"},
 		{"without a bundle there is no PLUGIN_ROOT at all", Request{Declared: []Declared{{Name: "PLUGIN_ROOT", Value: "/else"}}}, "HOME=/home/u", "PLUGIN_ROOT=/else"},
-		{"CLAUDE_PLUGIN_DATA is not either", Request{Data: "/d", Claude: true, Declared: []Declared{{Name: "CLAUDE_PLUGIN_DATA", Value: "/else"}}}, "CLAUDE_PLUGIN_DATA=/d", "CLAUDE_PLUGIN_DATA=/else"},
+		{"CLAUDE_PLUGIN_DATA is not either", Request{Data: "/d", Dialect: plugins.DialectOf(plugins.ClaudeCode), Declared: []Declared{{Name: "CLAUDE_PLUGIN_DATA", Value: "/else"}}}, "CLAUDE_PLUGIN_DATA=/d", "CLAUDE_PLUGIN_DATA=/else"},
 		{"the Python values yield", Request{Declared: []Declared{{Name: "PYTHONUNBUFFERED", Value: "0"}}}, "PYTHONUNBUFFERED=0", "PYTHONUNBUFFERED=1"},
 		{"the later of two declared ones wins", Request{Declared: []Declared{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}}, "A=2", "A=1"},
 		{"an inherited name arrives", Request{Inherit: []string{"SSH_AUTH_SOCK"}}, "SSH_AUTH_SOCK=/SENTINEL/agent", "GITHUB_TOKEN"},
@@ -327,7 +328,8 @@ func TestOrdinaryLiteralsAreNotCredentials(t *testing.T) {
 }
 
 // Agent Plugins 1.0.0 §9.2.
-func TestExpandFolders(t *testing.T) {
+func TestWordsOfAnAgentPlugin(t *testing.T) {
+	words := WordsOf(Request{Root: "/r/${PLUGIN_DATA}", Data: "/d", Parent: Parent{System: "linux", Vars: map[string]string{"HOME": "/h"}}})
 	for _, row := range []struct{ what, text, want string }{
 		{"in the midst of text", "--x=${PLUGIN_ROOT}/a:${PLUGIN_DATA}:${HOME}:${CLAUDE_PLUGIN_ROOT}", "--x=/r/${PLUGIN_DATA}/a:/d:${HOME}:${CLAUDE_PLUGIN_ROOT}"},
 		{"what is put in is not scanned again", "${PLUGIN_ROOT}", "/r/${PLUGIN_DATA}"},
@@ -336,11 +338,11 @@ func TestExpandFolders(t *testing.T) {
 		{"anything else stays", "$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $${PLUGIN_DATA}", "$PLUGIN_ROOT ${plugin_root} ${HOME} ${PLUGIN_ROOT:-x} $/d"},
 		{"one that does not end", "${PLUGIN_DATA} ${PLUGIN_DATA", "/d ${PLUGIN_DATA"},
 	} {
-		if got, err := ExpandFolders(row.text, "/r/${PLUGIN_DATA}", "/d", false); got != row.want || err != nil {
+		if got, err := words.One("command", row.text); got != row.want || err != nil {
 			t.Errorf("%s: got %q %v, want %q", row.what, got, err, row.want)
 		}
 	}
-	if _, err := ExpandFolders("${PLUGIN_ROOT}", "", "", false); coded.Of(err) != "reference-invalid" {
+	if _, err := WordsOf(Request{}).One("command", "${PLUGIN_ROOT}"); coded.Of(err) != "reference-invalid" {
 		t.Errorf("no folder: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ package env
 import (
 	"context"
 	"strings"
+
+	"sallyport/runtime/plugins"
 )
 
 // Parent is the environment of Sallyport's own process, taken once and handed
@@ -57,8 +59,8 @@ func (p Parent) windows() bool { return p.System == "windows" }
 // Declared is one entry that a connector declares.
 type Declared struct {
 	Name, Value string
-	// References is true where spec/child-environment.md 5 allows them (the
-	// operator's overlay); otherwise only ${PLUGIN_ROOT} and ${PLUGIN_DATA} expand.
+	// References is true where spec/child-environment.md 5 allows them (what the
+	// operator wrote); otherwise only what the dialect has expands.
 	References bool
 }
 
@@ -74,7 +76,9 @@ type Request struct {
 	Secrets  []string // names that permissions.secrets lists
 	Root     string   // PLUGIN_ROOT; "" without a bundle
 	Data     string   // PLUGIN_DATA
-	Claude   bool     // also CLAUDE_PLUGIN_ROOT and CLAUDE_PLUGIN_DATA
+	// Dialect says what the texts may hold; the zero value is that of Agent Plugins.
+	Dialect  plugins.Dialect
+	Settings []plugins.Setting
 }
 
 // Plan is a built environment whose references are not resolved yet.

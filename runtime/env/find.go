@@ -16,7 +16,7 @@ import (
 
 // Search is what Find looks for and where.
 type Search struct {
-	// Command is the declared command with its folders expanded (ExpandFolders):
+	// Command is the declared command with its placeholders expanded (Words):
 	// a bare name, a ./path inside Root, or an absolute path.
 	Command string
 	// Path is the child's PATH (Plan.Path).

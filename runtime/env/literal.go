@@ -80,6 +80,10 @@ func CheckNoSecret(field, text string) error {
 	if !secretReference.MatchString(text) {
 		return nil
 	}
+	return secretInArgs(field)
+}
+
+func secretInArgs(field string) error {
 	return &coded.Error{
 		Code:     "secret-in-args",
 		Sentence: fmt.Sprintf("the %s refers to a secret, which every program on the computer could read there", field),
@@ -105,16 +109,4 @@ func checkArgument(field, text string) error {
 		return coded.New("argument-nul", fmt.Sprintf("the %s holds a NUL character", field))
 	}
 	return CheckNoSecret(field, text)
-}
-
-// ExpandFolders replaces ${PLUGIN_ROOT} and ${PLUGIN_DATA}, and for a
-// Claude-format plugin their CLAUDE_ forms, in a command, argument, working
-// directory or address. Everything else stays literal. One pass.
-func ExpandFolders(text, root, data string, claude bool) (string, error) {
-	s := scope{places: placesOf(Request{Root: root, Data: data, Claude: claude})}
-	t, err := s.parse(Declared{Name: text, Value: text})
-	if err != nil {
-		return "", err
-	}
-	return t.literal(), nil
 }

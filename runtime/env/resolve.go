@@ -51,6 +51,9 @@ func (p *Plan) CheckHeader(d Declared) error {
 	if err != nil {
 		return err
 	}
+	if t.has(isMany) {
+		return several(d.Name, t)
+	}
 	return checkDeclared(d, t)
 }
 
@@ -82,7 +85,7 @@ func (p *Plan) resolve(ctx context.Context, secrets Secrets, variable string, t 
 func (p *Plan) value(ctx context.Context, secrets Secrets, variable string, piece piece) (string, error) {
 	switch piece.kind {
 	case isEnv:
-		return p.fromParent(variable, piece)
+		return p.parent.value(variable, piece)
 	case isSecret:
 		return secretValue(ctx, secrets, variable, piece.name)
 	default:
@@ -90,10 +93,10 @@ func (p *Plan) value(ctx context.Context, secrets Secrets, variable string, piec
 	}
 }
 
-// fromParent treats an empty variable as the shells do: it is set, but a
-// default replaces it.
-func (p *Plan) fromParent(variable string, piece piece) (string, error) {
-	value, ok := p.parent.Lookup(piece.name)
+// value treats an empty variable as the shells do: it is set, but a default
+// replaces it.
+func (p Parent) value(variable string, piece piece) (string, error) {
+	value, ok := p.Lookup(piece.name)
 	if piece.fallback && value == "" {
 		return piece.text, nil
 	}
@@ -134,7 +137,7 @@ func (p *Plan) SecretValues(ctx context.Context, secrets Secrets) ([]string, err
 	var values []string
 	for _, v := range p.Vars {
 		for _, piece := range v.value {
-			if piece.kind == isText {
+			if piece.kind != isEnv && piece.kind != isSecret {
 				continue
 			}
 			value, err := p.value(ctx, secrets, v.Name, piece)

@@ -14,8 +14,9 @@ type template []piece
 type piece struct {
 	text     string // the literal, or the default of an env reference
 	kind     kind
-	name     string // of the variable or secret
-	fallback bool   // text is a default
+	name     string     // of the variable, secret or setting
+	fallback bool       // text is a default
+	many     []template // of a setting with several values
 }
 
 type kind int
@@ -24,6 +25,11 @@ const (
 	isText kind = iota
 	isEnv
 	isSecret
+	// isBlank is an optional setting without a value: the text that holds it is
+	// left out.
+	isBlank
+	// isMany is a setting with several values, which can be a whole argument only.
+	isMany
 )
 
 func literal(text string) template { return template{{text: text}} }
@@ -34,6 +40,26 @@ func (t template) literal() string {
 	for _, p := range t {
 		if p.kind == isText {
 			b.WriteString(p.text)
+		}
+	}
+	return b.String()
+}
+
+// symbolic returns the text of t with its references as references.
+func (t template) symbolic() string {
+	var b strings.Builder
+	for _, p := range t {
+		switch p.kind {
+		case isText:
+			b.WriteString(p.text)
+		case isEnv:
+			b.WriteString("${env:" + p.name)
+			if p.fallback {
+				b.WriteString(":-" + p.text)
+			}
+			b.WriteString("}")
+		case isSecret:
+			b.WriteString("${secret:" + p.name + "}")
 		}
 	}
 	return b.String()
@@ -53,51 +79,45 @@ func (t template) references() string {
 	return strings.Join(names, ", ")
 }
 
-// scope is what the text of one connector may refer to.
-type scope struct {
-	places  map[string]string // placeholder → folder
-	env     map[string]bool   // names that env: may take
-	secrets map[string]bool   // names that secret: may take
-	fold    bool              // names compare without case
+// empty reports whether t is no text at all.
+func (t template) empty() bool {
+	for _, p := range t {
+		if p.kind != isText || p.text != "" {
+			return false
+		}
+	}
+	return true
 }
 
-func newScope(r Request) scope {
-	s := scope{places: placesOf(r), env: map[string]bool{}, secrets: map[string]bool{}, fold: r.Parent.windows()}
-	for _, name := range r.Secrets {
-		s.secrets[name] = true
-		s.env[s.key(name)] = true
+func (t template) has(k kind) bool {
+	for _, p := range t {
+		if p.kind == k {
+			return true
+		}
 	}
-	for _, name := range expandInherit(r.Inherit) {
-		s.env[s.key(name)] = true
-	}
-	return s
+	return false
 }
 
-func placesOf(r Request) map[string]string {
-	places := map[string]string{"PLUGIN_ROOT": r.Root, "PLUGIN_DATA": r.Data}
-	if r.Claude {
-		places["CLAUDE_PLUGIN_ROOT"], places["CLAUDE_PLUGIN_DATA"] = r.Root, r.Data
-	}
-	return places
-}
-
-func (s scope) key(name string) string {
-	if s.fold {
-		return strings.ToUpper(name)
-	}
-	return name
-}
-
-// parse cuts a declared value. In a package's own text only the placeholders
-// are special and everything else stays as it is.
+// parse cuts a declared value. What the dialect does not know stays as it is, or is
+// refused where the dialect is strict.
 func (s scope) parse(d Declared) (template, error) {
 	if d.References {
+		s.dialect = s.dialect.ForOperator()
+	}
+	rest := d.Value
+	if s.dialect.References {
 		if t, whole, err := s.whole(d); whole || err != nil {
 			return t, err
 		}
 	}
 	var t template
-	rest := d.Value
+	if s.dialect.Tilde && (rest == "~" || strings.HasPrefix(rest, "~/")) {
+		home, err := s.place(d, "~", placeHome)
+		if err != nil {
+			return nil, err
+		}
+		t, rest = append(t, piece{text: home}), rest[1:]
+	}
 	for {
 		before, after, found := strings.Cut(rest, "${")
 		if !found {
@@ -105,18 +125,18 @@ func (s scope) parse(d Declared) (template, error) {
 		}
 		t = append(t, piece{text: before})
 		inside, tail, closed := strings.Cut(after, "}")
-		if !closed && d.References {
+		if !closed && s.dialect.Strict {
 			return nil, invalidReference(d.Name, "has '${' without '}'")
 		}
 		if !closed {
 			return append(t, piece{text: "${" + after}), nil
 		}
-		p, special, err := s.placeholder(d, inside)
+		stands, err := s.placeholder(d, inside)
 		if err != nil {
 			return nil, err
 		}
-		if special {
-			t, rest = append(t, p), tail
+		if stands != nil {
+			t, rest = append(t, stands...), tail
 		} else {
 			t, rest = append(t, piece{text: "${"}), after
 		}
@@ -133,29 +153,34 @@ func (s scope) whole(d Declared) (template, bool, error) {
 	return template{p}, true, err
 }
 
-// placeholder reads what stands between ${ and }; special is false where the
-// text is to stay as it is.
-func (s scope) placeholder(d Declared, inside string) (p piece, special bool, err error) {
-	if folder, ok := s.places[inside]; ok {
-		if folder == "" {
-			return p, true, invalidReference(d.Name, "uses ${"+inside+"}, which this connector does not have")
-		}
-		return piece{text: folder}, true, nil
+// placeholder reads what stands between ${ and }; nil is for a text that is to stay
+// as it is.
+func (s scope) placeholder(d Declared, inside string) (template, error) {
+	if place, ok := s.dialect.Places[inside]; ok {
+		text, err := s.place(d, "${"+inside+"}", place)
+		return template{{text: text}}, err
 	}
-	if !d.References {
-		return p, false, nil
+	if key, ok := strings.CutPrefix(inside, s.dialect.Settings); ok && s.dialect.Settings != "" {
+		return s.setting(d, key)
 	}
 	name, fallback, hasDefault := strings.Cut(inside, ":-")
-	scheme := "env"
+	scheme, bare := "env", true
 	if before, after, ok := strings.Cut(name, ":"); ok {
-		scheme, name = before, after
+		scheme, name, bare = before, after, false
 	}
-	p, err = s.reference(d, scheme, name)
+	switch {
+	case bare && s.dialect.Variables, !bare && s.dialect.References:
+	case s.dialect.Strict:
+		return nil, unknownPlaceholder(d.Name, inside)
+	default:
+		return nil, nil
+	}
+	p, err := s.reference(d, scheme, name)
 	if err == nil && hasDefault && scheme == "secret" {
-		return p, true, invalidReference(d.Name, "gives a secret a default")
+		err = invalidReference(d.Name, "gives a secret a default")
 	}
 	p.text, p.fallback = fallback, hasDefault
-	return p, true, err
+	return template{p}, err
 }
 
 // reference checks one reference against what the operator approved.
@@ -180,6 +205,14 @@ func (s scope) reference(d Declared, scheme, name string) (piece, error) {
 
 func invalidReference(variable, problem string) error {
 	return coded.New("reference-invalid", fmt.Sprintf("%q %s", variable, problem))
+}
+
+func unknownPlaceholder(variable, inside string) error {
+	return &coded.Error{
+		Code:     "placeholder-unknown",
+		Sentence: fmt.Sprintf("%q uses ${%s}, which the plugin's format does not define", variable, inside),
+		Next:     "correct the plugin's files, or give the value yourself in config.json",
+	}
 }
 
 func notAllowed(variable, name, why string) error {

@@ -32,7 +32,7 @@ type Connector struct {
 	ID      ID
 	Title   string // plugin description, for people
 	Version string
-	Format  string // "agent-plugins-1.0.0"
+	Format  string // one of the formats; DialectOf says what its texts may hold
 	// Source is which folder the plugin came from, with the user's home written
 	// as ~ ("~/.agents/plugins/demo", "bundled/demo"). It is part of the identity.
 	Source string
@@ -47,6 +47,8 @@ type Connector struct {
 	// signature.Publisher writes it; "" where it was not signed. It is part of the
 	// identity.
 	Publisher string
+	// Settings are what the plugin asks its user for, sorted by key.
+	Settings []Setting
 	// Invalid says why this connector can never be approved as it is; nil otherwise.
 	Invalid *coded.Error
 }
@@ -65,9 +67,9 @@ type Launch struct {
 // Value is a declared environment entry or header.
 type Value struct {
 	Name, Value string
-	// FromOperator is true for the operator's own overlay, where references
-	// (spec/child-environment.md 5) are allowed; a package's text stays literal
-	// but for the two placeholders of its specification.
+	// FromOperator is true for what the operator wrote, where references
+	// (spec/child-environment.md 5) are allowed; in a package's text only what its
+	// format defines expands (DialectOf).
 	FromOperator bool
 }
 

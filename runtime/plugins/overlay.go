@@ -3,8 +3,10 @@ package plugins
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -22,10 +24,41 @@ type Overlay struct {
 	MaxFrame    int64             `json:"maxFrame,omitempty"`
 	StdoutNoise string            `json:"stdoutNoise,omitempty"`
 	Budget      Budget            `json:"budget,omitzero"`
+	// UserConfig are the values of the plugin's settings (Connector.Settings).
+	UserConfig map[string]Choice `json:"userConfig,omitempty"`
 	// Permissions replaces list by list; a nil list stays as the package has it.
 	Permissions *permissions.Set `json:"permissions,omitempty"`
 	// Err makes the connector invalid: the entry could not be read.
 	Err error `json:"-"`
+}
+
+// Choice is what the operator gives for one setting: a text, a number, true or
+// false, or a list of those.
+type Choice []string
+
+// UnmarshalJSON takes one value or a list of values, as they are written.
+func (c *Choice) UnmarshalJSON(raw []byte) error {
+	doc, err := parseDocument(raw)
+	if err != nil {
+		return err
+	}
+	items := doc.root.items
+	if doc.root.kind != '[' {
+		items = []*node{doc.root}
+	}
+	list := make(Choice, 0, len(items))
+	for _, item := range items {
+		switch item.kind {
+		case '"', '0':
+			list = append(list, item.text)
+		case 't', 'f':
+			list = append(list, string(doc.raw(item)))
+		default:
+			return errors.New("a setting is a text, a number, true or false, or a list of those")
+		}
+	}
+	*c = list
+	return nil
 }
 
 // ParseOverlays reads a JSON object of overlays by connector id. An entry that
@@ -97,7 +130,15 @@ func (o Overlay) apply(c Connector) Connector {
 	if sentence := c.Options.Budget.overlay(o.Budget); sentence != "" {
 		return refuse(sentence)
 	}
+	if c.Settings, sentence = chosen(c.Settings, o.UserConfig); sentence != "" {
+		return refuse("userConfig: " + sentence)
+	}
 	c.Requested.Secrets = withSecrets(c.Requested.Secrets, o.Env, o.Headers)
+	for _, choice := range o.UserConfig {
+		for _, value := range choice {
+			c.Requested.Secrets = withSecrets(c.Requested.Secrets, map[string]string{"": value})
+		}
+	}
 	if o.Permissions != nil {
 		narrow, err := o.Permissions.Narrowed(c.Requested)
 		if err != nil {
@@ -128,6 +169,47 @@ func withSecrets(requested []string, own ...map[string]string) []string {
 	}
 	slices.Sort(added)
 	return slices.Compact(added)
+}
+
+// chosen puts the operator's values into the settings.
+func chosen(settings []Setting, choices map[string]Choice) ([]Setting, string) {
+	if len(choices) == 0 {
+		return settings, ""
+	}
+	settings = slices.Clone(settings)
+	for _, key := range slices.Sorted(maps.Keys(choices)) {
+		at := slices.IndexFunc(settings, func(s Setting) bool { return s.Key == key })
+		if at < 0 {
+			return settings, "the plugin has no setting " + show(key)
+		}
+		if sentence := settings[at].fits(choices[key]); sentence != "" {
+			return settings, sentence
+		}
+		settings[at].Value = choices[key]
+	}
+	return settings, ""
+}
+
+// fits says why values cannot be those of the setting, "" when they can.
+func (s Setting) fits(values []string) string {
+	if len(values) > 1 && !s.Multiple {
+		return "the setting " + show(s.Key) + " has one value"
+	}
+	for _, value := range values {
+		if strings.HasPrefix(value, "secret:") {
+			continue
+		}
+		_, err := strconv.ParseFloat(value, 64)
+		switch {
+		case strings.ContainsRune(value, 0):
+			return "the setting " + show(s.Key) + " holds a NUL character"
+		case s.Type == "number" && err != nil:
+			return "the setting " + show(s.Key) + " is a number"
+		case s.Type == "boolean" && value != "true" && value != "false":
+			return "the setting " + show(s.Key) + " is true or false"
+		}
+	}
+	return ""
 }
 
 func (b *Budget) overlay(o Budget) string {

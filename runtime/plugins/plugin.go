@@ -7,9 +7,6 @@ import (
 	"sallyport/internal/coded"
 )
 
-// AgentPlugins is the Format of a plugin that follows Agent Plugins 1.0.0.
-const AgentPlugins = "agent-plugins-1.0.0"
-
 // Plugin is one bundle as it lies on disk.
 type Plugin struct {
 	// Name is the manifest's name; for a rejected plugin the folder's name, which
