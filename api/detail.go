@@ -25,7 +25,7 @@ func (s *Server) detail(ctx context.Context, status approvals.Status, declared p
 		Connector: connectorLine(status, declared, run != nil),
 		Declares:  declares(declared),
 		MayTouch: MayTouch{Tools: present(declared.Requested.Tools), Net: present(declared.Requested.Net),
-			Secrets: present(declared.Requested.Secrets), FS: present(declared.Requested.FS), Words: present(declared.Requested.Words())},
+			Secrets: present(declared.Requested.Secrets), FS: present(declared.Requested.FS), Words: present(declared.Words())},
 		Did:      did,
 		Approved: approval(status.Approved),
 		Provides: Provides{Tools: []Tool{}, Prompts: []string{}, Templates: []string{}, Skills: []Skill{}, Diagnostics: present(diagnostics)},

@@ -96,7 +96,7 @@ func (g *Gate) Review(ctx context.Context, id plugins.ID) (Review, error) {
 		Title: Visible(c.Title), Version: Visible(c.Version), Source: Visible(c.Source),
 		Digest: now.Fields.Artifact, Identity: now.Identity,
 		Facts: factsOf(now, changed), Env: []env.Shown{}, Literals: literals(now.Fields),
-		May: c.Requested.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now),
+		May: c.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now),
 	}
 	if c.Transport == plugins.Stdio {
 		r.Runs = runsOf(now)

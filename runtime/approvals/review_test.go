@@ -183,7 +183,13 @@ func TestARemoteReview(t *testing.T) {
 		c.Transport = plugins.StreamableHTTP
 		c.Launch = plugins.Launch{URL: "https://api.example.com/mcp", Headers: []plugins.Value{{Name: "x-team", Value: "a"}}}
 	})
+	r.Edit(func(c *plugins.Connector) {
+		c.Requested.Net, c.AskedNet = []string{"10.0.0.5:8443"}, []string{"10.0.0.5:8443"}
+	})
 	v := review(t, r)
+	if may := strings.Join(v.May, "\n"); !strings.Contains(may, `your own configuration asks for "10.0.0.5:8443"`) {
+		t.Fatalf("it does not say who asked: %s", may)
+	}
 	if v.Sentence != "demo 1.4.0 wants to connect to api.example.com." || v.Runs != nil || v.Dials.URL != "https://api.example.com/mcp" || v.Dials.Headers[0] != "x-team" {
 		t.Fatalf("got %+v", v)
 	}

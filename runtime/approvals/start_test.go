@@ -133,6 +133,7 @@ func TestAChangeOfARemote(t *testing.T) {
 		{"endpoint-changed", func(c *plugins.Connector) { c.Launch.URL = "https://api.example.net/mcp" }},
 		{"headers-changed", func(c *plugins.Connector) { c.Launch.Headers = []plugins.Value{{Name: "x-team", Value: "a"}} }},
 		{"transport-changed", func(c *plugins.Connector) { c.Transport = plugins.SSE }},
+		{"permissions-changed", func(c *plugins.Connector) { c.Requested.Net = []string{"login.example.com:443"} }}, // also where the operator asked
 	} {
 		r := approvalstest.New(t)
 		remote(r)

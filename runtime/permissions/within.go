@@ -40,6 +40,13 @@ func (s Set) Within(outer Set) error {
 	return nil
 }
 
+// WithNet returns s with more hosts in its list, for what the operator asks for in
+// addition to a package.
+func (s Set) WithNet(hosts []string) (Set, error) {
+	s.Net = append(slices.Clone(s.Net), hosts...)
+	return s.normal()
+}
+
 // AllowsTool reports whether a pattern of s matches the tool's name. The tool
 // must also be pinned (spec/permissions.md); that is not asked here.
 func (s Set) AllowsTool(name string) bool {

@@ -15,6 +15,15 @@ func (s Set) Words() []string {
 	}
 }
 
+// AskedWords says which hosts the operator asked for, of those that are allowed;
+// "" where there are none.
+func AskedWords(net []string) string {
+	if len(net) == 0 {
+		return ""
+	}
+	return "Of these hosts your own configuration asks for " + joined(net) + ", and not the package."
+}
+
 func toolWords(list []string) string {
 	switch {
 	case len(list) == 0:

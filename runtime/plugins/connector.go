@@ -40,9 +40,13 @@ type Connector struct {
 	Root      string
 	Transport Transport
 	Launch    Launch
-	// Requested is what the package asks for (extensions["app.sallyport"]).
+	// Requested is what the package asks for (extensions["app.sallyport"]), narrowed
+	// and added to by the operator's configuration.
 	Requested permissions.Set
-	Options   Options
+	// AskedNet are the entries of Requested.Net that the operator's configuration asks
+	// for in addition; for showing who asked, since all of Requested is approved.
+	AskedNet []string
+	Options  Options
 	// Publisher is who signed the package that was installed, as
 	// signature.Publisher writes it; "" where it was not signed. It is part of the
 	// identity.
@@ -51,6 +55,16 @@ type Connector struct {
 	Settings []Setting
 	// Invalid says why this connector can never be approved as it is; nil otherwise.
 	Invalid *coded.Error
+}
+
+// Words says what the connector may do, once approved, and which hosts the operator
+// asked for.
+func (c Connector) Words() []string {
+	words := c.Requested.Words()
+	if asked := permissions.AskedWords(c.AskedNet); asked != "" {
+		words = append(words, asked)
+	}
+	return words
 }
 
 // Launch is exactly what would run or be dialled, as declared.

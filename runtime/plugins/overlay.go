@@ -16,7 +16,8 @@ import (
 )
 
 // Overlay is what the operator's own configuration adds to one connector. It may
-// use references; the permissions can only narrow what the package requests.
+// use references; Permissions can only narrow what the package requests, and Permit is
+// a request of the operator's own.
 type Overlay struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Inherit     []string          `json:"inherit,omitempty"`
@@ -28,6 +29,9 @@ type Overlay struct {
 	UserConfig map[string]Choice `json:"userConfig,omitempty"`
 	// Permissions replaces list by list; a nil list stays as the package has it.
 	Permissions *permissions.Set `json:"permissions,omitempty"`
+	// Permit is what the operator asks for in addition to the package. It is approved
+	// like the rest.
+	Permit Permit `json:"permit,omitzero"`
 	// Err makes the connector invalid: the entry could not be read.
 	Err error `json:"-"`
 }
@@ -59,6 +63,12 @@ func (c *Choice) UnmarshalJSON(raw []byte) error {
 	}
 	*c = list
 	return nil
+}
+
+// Permit is a request of the operator's own: hosts that Sallyport may connect to
+// for a server that is dialled (docs/decisions/0016-the-operator-asks-for-hosts.md).
+type Permit struct {
+	Net []string `json:"net,omitempty"`
 }
 
 // ParseOverlays reads a JSON object of overlays by connector id. An entry that
@@ -146,7 +156,34 @@ func (o Overlay) apply(c Connector) Connector {
 		}
 		c.Requested = narrow
 	}
+	if c, sentence = o.Permit.apply(c); sentence != "" {
+		return refuse(sentence)
+	}
 	return c
+}
+
+func (p Permit) apply(c Connector) (Connector, string) {
+	if len(p.Net) == 0 {
+		return c, ""
+	}
+	if c.Transport == Stdio {
+		return c, "permit.net is for servers that Sallyport connects to; nothing limits where a child process connects"
+	}
+	asked, err := permissions.Set{}.WithNet(p.Net)
+	if err != nil {
+		return c, "permit: " + err.Error()
+	}
+	all, err := c.Requested.WithNet(asked.Net)
+	if err != nil {
+		return c, "permit: " + err.Error()
+	}
+	for _, host := range asked.Net {
+		if !slices.Contains(c.Requested.Net, host) {
+			c.AskedNet = append(c.AskedNet, host)
+		}
+	}
+	c.Requested = all
+	return c, ""
 }
 
 // secretReference finds secret:NAME and ${secret:NAME} (spec/child-environment.md 5).
