@@ -69,6 +69,9 @@ type Answer struct {
 	// long as this approval stands. Without it each call of a tool that is not
 	// confirmed as reading only is asked about.
 	Always bool `json:"always,omitempty"`
+	// AcceptUnpinned, for the stage "run", accepts that code is fetched at every start
+	// which the approval does not fix; without it such an allow is refused.
+	AcceptUnpinned bool `json:"acceptUnpinned,omitempty"`
 	// For is how long an allow of the kind "call" holds: "once" (which "" is),
 	// "session", "8h" or "always".
 	For approvals.Lasting `json:"for,omitempty"`
@@ -143,7 +146,8 @@ func (s *Server) answerDecision(c Caller, r *http.Request) (any, error) {
 		return nil, err
 	}
 	next, err := s.host.Answer(r.Context(), r.PathValue("id"),
-		approvals.Answer{Allow: given.Answer == approvals.Allow, Tools: given.Tools, Classes: given.Classes, Always: given.Always, For: given.For}, s.by(c))
+		approvals.Answer{Allow: given.Answer == approvals.Allow, Tools: given.Tools, Classes: given.Classes, Always: given.Always,
+			AcceptUnpinned: given.AcceptUnpinned, For: given.For}, s.by(c))
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (t *toolChoice) classes(chosen []string, offered []approvals.OfferedTool) m
 
 func (c *command) approveCommand() *cobra.Command {
 	var choice toolChoice
-	var yes bool
+	var how approveHow
 	cmd := &cobra.Command{
 		Use: "approve ID", Short: "Look at a connector, and decide: may it run, and which tools", Args: exactly("an ID"),
 		ValidArgsFunction: c.completeID,
@@ -116,7 +116,9 @@ try it, and ask which of its tools agents may call.
 
 For scripts: --yes answers the first question, and --tools, --read-only,
 --all-tools or --same-tools the second. Without one of those no tool is allowed,
-and the connector stays at tools_required.
+and the connector stays at tools_required. A command line that downloads code at
+every start (npx, uvx, docker run …) needs --accept-unpinned as well, because that
+code is not fixed by the approval; sallyport vendor fixes it first.
 
 Tools chosen that way are called without asking: naming them is the answer. With
 --ask you are asked before each call of a tool that is not confirmed as reading
@@ -128,40 +130,44 @@ question, and Enter means that you are asked.`,
 				return err
 			}
 			return c.withConnector(cmd.Context(), args[0], func(h *client.Client, one api.Connector) error {
-				return c.approve(cmd.Context(), h, one, choice, yes)
+				return c.approve(cmd.Context(), h, one, choice, how)
 			})
 		},
 	}
 	choice.flags(cmd)
-	cmd.Flags().BoolVar(&yes, "yes", false, "answer that it may run, without being asked")
+	cmd.Flags().BoolVar(&how.yes, "yes", false, "answer that it may run, without being asked")
+	cmd.Flags().BoolVar(&how.unpinned, "accept-unpinned", false, "accept that it downloads code at every start which this approval does not fix")
 	return cmd
 }
 
+// approveHow is how the question whether it may run is answered.
+type approveHow struct{ yes, unpinned bool }
+
 // approve asks both questions in order. What was answered stays answered where
 // the second is left open.
-func (c *command) approve(ctx context.Context, h *client.Client, one api.Connector, choice toolChoice, yes bool) error {
+func (c *command) approve(ctx context.Context, h *client.Client, one api.Connector, choice toolChoice, how approveHow) error {
 	asker := c.asker()
-	if !yes && asker == nil {
+	if !how.yes && asker == nil {
 		return &coded.Error{Code: "answer-needed", Sentence: "nobody is there to answer",
 			Next: "run this in a terminal, or add --yes and --tools after you have looked: sallyport diff " + one.ID}
 	}
-	decision, err := c.openQuestion(ctx, h, one, asker, yes)
+	decision, err := c.openQuestion(ctx, h, one, asker, &how)
 	if err != nil {
 		return err
 	}
 	if decision.Stage == "run" {
 		c.say("trying %s …", one.ID)
-		if decision, err = c.answer(ctx, h, decision.ID, "allow", toolChoice{}); err != nil {
+		if decision, err = c.answer(ctx, h, decision.ID, api.Answer{Answer: "allow", AcceptUnpinned: how.unpinned}, toolChoice{}); err != nil {
 			return err
 		}
 	}
-	if !choice.given() && asker != nil && !yes {
+	if !choice.given() && asker != nil && !how.yes {
 		if choice, err = askTools(c.Err, asker, decision); err != nil {
 			return err
 		}
 	}
 	if choice.given() {
-		if decision, err = c.answer(ctx, h, decision.ID, "allow", choice); err != nil {
+		if decision, err = c.answer(ctx, h, decision.ID, api.Answer{Answer: "allow"}, choice); err != nil {
 			return err
 		}
 	}
@@ -170,7 +176,7 @@ func (c *command) approve(ctx context.Context, h *client.Client, one api.Connect
 
 // openQuestion returns the decision to answer: about tools where the connector
 // already may run as it is now, about running otherwise, after it was shown.
-func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Connector, asker *bufio.Reader, yes bool) (api.Decision, error) {
+func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Connector, asker *bufio.Reader, how *approveHow) (api.Decision, error) {
 	if decision, ok := toolsQuestion(ctx, h, one); ok {
 		return decision, nil
 	}
@@ -178,7 +184,7 @@ func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Co
 	if err := h.Post(ctx, pathOf(one, "/ask"), nil, &decision); err != nil {
 		return decision, err
 	}
-	if yes {
+	if how.yes {
 		return decision, nil
 	}
 	var review approvals.Review
@@ -189,10 +195,14 @@ func (c *command) openQuestion(ctx context.Context, h *client.Client, one api.Co
 		return decision, err
 	}
 	allowed, err := askYes(c.Err, asker, "\nAllow it to run? Deny is the default. [y/N] ")
+	if err == nil && allowed && unpinned(review) && !how.unpinned {
+		how.unpinned, err = askYes(c.Err, asker, "The code that it downloads is not fixed by this approval. Accept that too? [y/N] ")
+		allowed = how.unpinned
+	}
 	if err != nil || allowed {
 		return decision, err
 	}
-	if _, err := c.answer(ctx, h, decision.ID, "deny", toolChoice{}); err != nil {
+	if _, err := c.answer(ctx, h, decision.ID, api.Answer{Answer: "deny"}, toolChoice{}); err != nil {
 		return decision, err
 	}
 	return decision, &coded.Error{Code: "denied", Sentence: one.ID + " is denied; nothing of it runs"}
@@ -214,16 +224,14 @@ func toolsQuestion(ctx context.Context, h *client.Client, one api.Connector) (ap
 	return open.Decision, err == nil && open.State == "open" && open.Stage == "tools"
 }
 
-// answer answers one decision. A choice of tools is read from what it offers.
-func (c *command) answer(ctx context.Context, h *client.Client, id, word string, choice toolChoice) (api.Decision, error) {
-	return c.answerFor(ctx, h, id, word, choice, "")
+// unpinned reports whether it downloads code which the approval does not fix.
+func unpinned(r approvals.Review) bool {
+	return slices.ContainsFunc(r.Facts, func(f approvals.Fact) bool { return f.Code == approvals.FactFetched && f.Red })
 }
 
-// answerFor is answer for a decision that may be about a call, whose allow may hold
-// for longer than once.
-func (c *command) answerFor(ctx context.Context, h *client.Client, id, word string, choice toolChoice, lasting string) (api.Decision, error) {
-	given := api.Answer{Answer: word, For: approvals.Lasting(lasting)}
-	if word == "allow" && choice.given() {
+// answer answers one decision. A choice of tools is read from what it offers.
+func (c *command) answer(ctx context.Context, h *client.Client, id string, given api.Answer, choice toolChoice) (api.Decision, error) {
+	if given.Answer == "allow" && choice.given() {
 		var open api.DecisionDetail
 		if err := h.Get(ctx, "/v1/decisions/"+url.PathEscape(id), nil, &open); err != nil {
 			return api.Decision{}, err

@@ -12,6 +12,7 @@ import (
 
 	"sallyport/api"
 	"sallyport/api/client"
+	"sallyport/runtime/approvals"
 )
 
 func (c *command) decisionsCommand() *cobra.Command {
@@ -135,6 +136,7 @@ func printCall(p *page, call api.CallQuestion) {
 func (c *command) decisionsAnswer() *cobra.Command {
 	var choice toolChoice
 	var lasting string
+	var unpinned bool
 	cmd := &cobra.Command{
 		Use: "answer ID allow|deny", Short: "Answer a decision", Args: exactly("a decision's ID", "allow or deny"),
 		Long: `Answer one decision. Allowing a plugin to run tries it, and opens the next
@@ -154,7 +156,8 @@ approved anew, and are taken back with sallyport policy remove.`,
 				return err
 			}
 			return c.withHost(cmd.Context(), func(h *client.Client) error {
-				next, err := c.answerFor(cmd.Context(), h, args[0], args[1], choice, lasting)
+				given := api.Answer{Answer: args[1], AcceptUnpinned: unpinned, For: approvals.Lasting(lasting)}
+				next, err := c.answer(cmd.Context(), h, args[0], given, choice)
 				if err != nil {
 					return err
 				}
@@ -163,6 +166,7 @@ approved anew, and are taken back with sallyport policy remove.`,
 		},
 	}
 	choice.flags(cmd)
+	cmd.Flags().BoolVar(&unpinned, "accept-unpinned", false, "accept that it downloads code at every start which the approval does not fix")
 	cmd.Flags().StringVar(&lasting, "for", "", "how `LONG` an allow of a call holds: once (the default), session, 8h or always")
 	return cmd
 }

@@ -2039,6 +2039,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Answer: {
+            acceptUnpinned?: boolean;
             always?: boolean;
             answer: string;
             classes?: {

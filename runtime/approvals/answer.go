@@ -24,6 +24,9 @@ type Answer struct {
 	// Always lets the chosen tools be called without asking, whatever their class,
 	// as long as this approval stands (spec/permissions.md 3).
 	Always bool
+	// AcceptUnpinned, for the stage run, accepts that code is fetched at every start
+	// which the approval does not fix.
+	AcceptUnpinned bool
 	// For is how long an allow of a call holds; "" is ForOnce.
 	For Lasting
 }
@@ -47,7 +50,7 @@ func (g *Gate) Answer(ctx context.Context, decision string, a Answer, by By) (De
 	case !a.Allow:
 		return g.deny(ctx, d, by)
 	case d.Stage == StageRun:
-		return g.allowRun(ctx, d, by)
+		return g.allowRun(ctx, d, a, by)
 	case d.Stage == StageBundle:
 		return g.allowBundle(ctx, d, by)
 	}
@@ -162,10 +165,13 @@ func (g *Gate) recordOf(id plugins.ID) *record {
 	return newRecord(id)
 }
 
-func (g *Gate) allowRun(ctx context.Context, d Decision, by By) (Decision, error) {
+func (g *Gate) allowRun(ctx context.Context, d Decision, a Answer, by By) (Decision, error) {
 	resolved, err := g.resolve(ctx, d.Subject(), Full, d.Path)
 	if err != nil || resolved.Identity != d.Identity {
 		return g.changedSinceAsked(ctx, d, by, err)
+	}
+	if err := unpinned(resolved, a.AcceptUnpinned); err != nil {
+		return d, err // the question stays open
 	}
 	if digest := resolved.Digest(); digest != "" {
 		_, err := g.stage(ctx, resolved.Connector.Root, digest)
@@ -186,7 +192,7 @@ func (g *Gate) allowRun(ctx context.Context, d Decision, by By) (Decision, error
 	if err := t.putDecision(&next); err != nil {
 		return d, err
 	}
-	t.note(d.ID, "allowed", by, "")
+	t.note(d.ID, "allowed", by, accepted(resolved))
 	t.audit = append(t.audit, g.answerAudit(audit.Allow, d, by))
 	if err := g.commit(ctx, t); err != nil {
 		return d, err
@@ -194,6 +200,14 @@ func (g *Gate) allowRun(ctx context.Context, d Decision, by By) (Decision, error
 	g.probes[d.ID] = &probe{life: newLife()}
 	g.tell(Event{"decision", d.Subject(), ""})
 	return next, nil
+}
+
+// accepted is what the journal says beside an allow.
+func accepted(r Resolved) string {
+	if unpinned(r, false) != nil {
+		return "accepted code that is not fixed by this approval"
+	}
+	return ""
 }
 
 // changedSinceAsked closes d unanswered and asks about what is there now. cause

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/env"
+	"sallyport/runtime/launchers"
 	"sallyport/runtime/plugins"
 )
 
@@ -28,15 +30,6 @@ const (
 	FactNoBundle = "no-bundle"
 )
 
-// fetchers are programs that download code when they start (C49). A value lists
-// the first arguments that make it so; nil: always.
-var fetchers = map[string][]string{
-	"npx": nil, "bunx": nil, "pnpx": nil, "uvx": nil, "pipx": {"run"}, "uv": {"run", "tool", "x"},
-	"npm": {"exec", "x", "run", "start"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx"}, "bun": {"x"},
-	"deno": {"run"}, "docker": {"run", "compose"}, "podman": {"run"}, "nerdctl": {"run"}, "nix": {"run", "shell", "develop"},
-	"go": {"run"}, "cargo": {"run"}, "dnx": nil, "jbang": nil, "corepack": nil, "mise": {"exec", "x"},
-}
-
 // notFixed lists what this approval does not fix (spec/approval.md 2.1a, 6).
 func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
 	var facts []Fact
@@ -45,9 +38,7 @@ func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
 	for i, arg := range f.Args {
 		words[i] = arg.Expanded
 	}
-	if name, ok := fetches(x.Command, words); ok {
-		add(FactFetched, fmt.Sprintf("code is downloaded at every start (%s)", Visible(name)))
-	}
+	facts = append(facts, fetchFacts(fetchesOf(x, f))...)
 	if shim := firstShim(x); shim != "" {
 		add(FactShim, fmt.Sprintf("which program runs is decided at every start by %s", shim))
 	}
@@ -77,53 +68,49 @@ func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
 	return facts
 }
 
-// fetches looks through wrappers (env, sh -c …) no further than their first words:
-// what they hide is inline code, not a known fetcher.
-func fetches(command string, args []string) (string, bool) {
-	name := strings.ToLower(filepath.Base(filepath.ToSlash(command)))
-	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1"} {
-		name = strings.TrimSuffix(name, ext)
-	}
-	triggers, known := fetchers[name]
-	switch {
-	case !known:
-		return wrapped(name, args)
-	case triggers == nil:
-		return name, true
-	}
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			continue
+// fetchFacts says of everything that the command line fetches how firmly it is
+// named. Only what is named by its content is fixed.
+func fetchFacts(fetches []launchers.Fetch) (facts []Fact) {
+	for _, f := range fetches {
+		what := Visible(f.String())
+		switch f.Pin {
+		case launchers.Digest:
+			facts = append(facts, Fact{FactFetched, fmt.Sprintf("code is downloaded at every start, and its digest fixes which (%s)", what), false})
+		case launchers.Exact:
+			facts = append(facts, Fact{FactFetched, fmt.Sprintf("code is downloaded at every start (%s): code not fixed by this approval, what it depends on is chosen then", what), true})
+		default:
+			facts = append(facts, Fact{FactFetched, fmt.Sprintf("code is downloaded at every start (%s): code not fixed by this approval, it may be other code tomorrow", what), true})
 		}
-		for _, trigger := range triggers {
-			if arg == trigger {
-				return name + " " + arg, true
-			}
-		}
-		return "", false
 	}
-	return "", false
+	return facts
 }
 
-// wrapped finds a fetcher behind a program that runs its arguments.
-func wrapped(name string, args []string) (string, bool) {
-	switch name {
-	case "env", "sudo", "nice", "timeout", "nohup", "exec", "cmd", "arch":
-	case "sh", "bash", "zsh", "dash", "fish", "pwsh", "powershell":
-		var words []string
-		for _, arg := range args {
-			words = append(words, strings.Fields(arg)...)
-		}
-		args = words
-	default:
-		return "", false
+// fetchesOf reads the command line of a connector that is started.
+func fetchesOf(x env.Executable, f Fields) []launchers.Fetch {
+	if x.Command == "" {
+		return nil
 	}
-	for i, arg := range args {
-		if found, ok := fetches(arg, args[i+1:]); ok {
-			return found, true
+	words := make([]string, len(f.Args))
+	for i, arg := range f.Args {
+		words[i] = arg.Expanded
+	}
+	return launchers.Recognise(x.Command, words)
+}
+
+// unpinned refuses what fetches code that the approval does not fix, unless the
+// operator accepted just that (spec/approval.md 6).
+func unpinned(r Resolved, accepted bool) error {
+	if accepted {
+		return nil
+	}
+	for _, f := range fetchesOf(r.Executable, r.Fields) {
+		if !f.Fixed() {
+			return &coded.Error{Code: "unpinned-not-accepted",
+				Sentence: fmt.Sprintf("it downloads code at every start (%s), which is code not fixed by this approval", Visible(f.String())),
+				Next:     "fix the code first (sallyport vendor), or accept that it may change (--accept-unpinned)"}
 		}
 	}
-	return "", false
+	return nil
 }
 
 func firstShim(x env.Executable) string {

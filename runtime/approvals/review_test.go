@@ -102,6 +102,54 @@ func TestCodeThatTheApprovalDoesNotFix(t *testing.T) {
 	}
 }
 
+// C49: what fetches code that the approval does not fix takes an allow that says so.
+func TestCodeThatIsNotFixedIsAcceptedInItsOwnWords(t *testing.T) {
+	digest := "img@sha256:" + strings.Repeat("a", 64)
+	for _, row := range []struct {
+		command, pin string
+		args         []string
+		red, refused bool
+	}{
+		{"npx", "whatever is newest", []string{"-y", "pkg"}, true, true},
+		{"npx", "one version", []string{"-y", "pkg@1.2.3"}, true, true},
+		{"docker", "a tag", []string{"run", "img:latest"}, true, true},
+		{"docker", "a digest", []string{"run", digest}, false, false},
+		{"node", "nothing fetched", []string{"server.js"}, false, false},
+	} {
+		t.Run(row.command+" "+row.pin, func(t *testing.T) {
+			r := approvalstest.New(t)
+			r.WriteOutside(filepath.Join("bin", row.command), "stand-in\n", 0o755)
+			r.Bundle(row.command, row.args...)
+			for _, f := range review(t, r).Facts {
+				if f.Code == approvals.FactFetched && (f.Red != row.red || f.Red != strings.Contains(f.Sentence, "code not fixed by this approval")) {
+					t.Errorf("the fact is %+v", f)
+				}
+			}
+			d := r.Ask()
+			_, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true}, operator)
+			if !row.refused {
+				if err != nil {
+					t.Fatalf("it is refused: %v", err)
+				}
+				return
+			}
+			wantCode(t, err, "unpinned-not-accepted")
+			open, err := r.Gate.Decision(t.Context(), d.ID)
+			if err != nil || open.State != approvals.DecisionOpen {
+				t.Fatalf("the question is %s (%v): it stays open", open.State, err)
+			}
+			allowed, err := r.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true, AcceptUnpinned: true}, operator)
+			if err != nil || allowed.State != approvals.DecisionProbing {
+				t.Fatalf("accepted, it is %s (%v)", allowed.State, err)
+			}
+			journal, err := r.Gate.Journal(t.Context(), d.ID)
+			if err != nil || !strings.Contains(journal[len(journal)-1].Detail, "not fixed") {
+				t.Errorf("the journal says %+v (%v)", journal, err)
+			}
+		})
+	}
+}
+
 func TestThePoisonedUpdate(t *testing.T) {
 	r := approvalstest.New(t)
 	r.Write("server/send.js", "const mail = {\n  to: args.to,\n  subject: args.subject,\n}\n", 0o644)
