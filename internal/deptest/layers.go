@@ -23,6 +23,7 @@ func Layers() []Layer {
 		},
 		{[]string{"runtime/plugins"}, "what is on disk is read before anybody decides about it"},
 		{[]string{"runtime/plugins/..."}, "the bundled plugins are files like any other's"},
+		{[]string{"runtime/install"}, "what comes from outside is staged and digested before anybody decides about it"},
 		{[]string{"runtime/secrets"}, "a secret's value goes to env and nowhere else"},
 		{[]string{"runtime/env"}, "the environment is computed from what it is given; it decides nothing"},
 		{[]string{"runtime/approvals"}, "approvals decides and mints grants; whoever uses a grant stands above it"},
@@ -50,7 +51,7 @@ func Bans() []Ban {
 	return []Ban{
 		{
 			"os/exec",
-			[]string{"runtime/process", "runtime/env", "runtime/plugins", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest", "internal/keyringtest"},
+			[]string{"runtime/process", "runtime/env", "runtime/plugins", "runtime/install", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest", "internal/keyringtest"},
 			"children start in runtime/process, with a grant; the others are Sallyport's own helpers, a closed list with fixed arguments (spec/approval.md 5.4a)",
 		},
 		{

@@ -1,0 +1,4 @@
+package install
+
+// withoutWaiting is nothing here: no pipe lies in a folder.
+const withoutWaiting = 0
