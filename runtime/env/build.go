@@ -13,7 +13,8 @@ import (
 // (spec/child-environment.md 1 to 5). It reads nothing but the request.
 //
 // Errors are *coded.Error and name the variable, never a value: env-invalid,
-// env-nul, reference-invalid, reference-not-allowed, literal-secret.
+// env-nul, reference-invalid, reference-not-allowed, literal-secret,
+// literal-placeholder.
 func Build(r Request) (*Plan, error) {
 	b := builder{request: r, scope: newScope(r), vars: map[string]Var{}}
 	if err := b.inherit(); err != nil {
@@ -148,7 +149,7 @@ func (b *builder) declared() error {
 		if value.has(isMany) {
 			return several(d.Name, value)
 		}
-		if err := checkDeclared(d, value); err != nil {
+		if err := b.request.Exempt.Check(literalsOf(InEnv, d, value)); err != nil {
 			return err
 		}
 		b.set(Var{Name: d.Name, Source: sourceOf(d, value), Reference: value.references(), Text: d.Value, value: value})
@@ -202,7 +203,7 @@ func pythonValues(system string) [][2]string {
 }
 
 func (b *builder) plan() *Plan {
-	p := &Plan{Root: b.request.Root, Data: b.request.Data, parent: b.request.Parent, scope: b.scope}
+	p := &Plan{Root: b.request.Root, Data: b.request.Data, parent: b.request.Parent, scope: b.scope, exempt: b.request.Exempt}
 	for _, v := range b.vars {
 		p.Vars = append(p.Vars, v)
 	}

@@ -79,6 +79,7 @@ type Request struct {
 	// Dialect says what the texts may hold; the zero value is that of Agent Plugins.
 	Dialect  plugins.Dialect
 	Settings []plugins.Setting
+	Exempt   Exempt // literals that the operator said are no secrets
 }
 
 // Plan is a built environment whose references are not resolved yet.
@@ -88,6 +89,7 @@ type Plan struct {
 	Data   string
 	parent Parent
 	scope  scope
+	exempt Exempt
 }
 
 // The sources of a Var.

@@ -3,110 +3,426 @@ package env
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sallyport/internal/coded"
 )
 
-// credentialName is what the name of a credential ends in, once it is upper
-// case with '_' between words. TOKEN_FILE or MAX_TOKENS are not among them.
-var credentialName = regexp.MustCompile(`(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|API_KEY|PRIVATE_KEY|SECRET_KEY|ACCESS_KEY|AUTH_KEY|CREDENTIALS?|AUTHORIZATION|COOKIE)$`)
+// Where says in which field a literal stands.
+type Where string
 
-// credentialShape is how well-known credentials look, wherever they stand.
-var credentialShape = regexp.MustCompile(strings.Join([]string{
-	`\bsk-[A-Za-z0-9_-]{16,}`,
-	`\bgh[pousr]_[A-Za-z0-9]{20,}`,
-	`\bgithub_pat_[A-Za-z0-9_]{20,}`,
-	`\bglpat-[A-Za-z0-9_-]{16,}`,
-	`\bxox[abeprs]-[A-Za-z0-9-]{10,}`,
-	`\b(AKIA|ASIA)[A-Z0-9]{16}\b`,
-	`\bAIza[A-Za-z0-9_-]{35}`,
-	`\bnpm_[A-Za-z0-9]{30,}`,
-	`\bhf_[A-Za-z0-9]{30,}`,
-	`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,
-	`-----BEGIN [A-Z ]*PRIVATE KEY-----`,
-	`[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`,
-}, "|"))
+// The fields that are looked at.
+const (
+	InEnv      Where = "env"
+	InHeader   Where = "header"
+	InArgument Where = "argument"
+	InAddress  Where = "address"
+)
+
+// AddressName is the Name of a literal in an address: there is one a connector.
+const AddressName = "url"
+
+// NameValue is a variable or a header as it is written down.
+type NameValue struct{ Name, Value string }
+
+// Texts is everything of a connector in which somebody may have written out a
+// credential.
+type Texts struct {
+	Env, Headers []NameValue
+	Args         []string
+	URL          string
+}
+
+// Literal is a place where a credential seems to be written out
+// (spec/child-environment.md 5). It never holds the value.
+type Literal struct {
+	// Name is the variable's or header's, ArgumentName or AddressName: what the
+	// operator names to say that it is no secret.
+	Name  string `json:"name"`
+	Where Where  `json:"where"`
+	// Kind is what it looks like, in words with an article: "a GitHub token".
+	Kind string `json:"kind"`
+	// Certain is true for a shape that nothing but a credential has.
+	Certain bool `json:"certain"`
+	// Placeholder is true for what stands where a credential belongs and is none:
+	// "your-api-key-here", "<token>", or a reference that is not expanded there.
+	Placeholder bool `json:"placeholder,omitempty"`
+	// Secret is a fitting name for it in the keyring.
+	Secret string `json:"secret"`
+}
+
+// ArgumentName names an argument, counted from 0 as in the manifest: "args[2]".
+func ArgumentName(i int) string { return fmt.Sprintf("args[%d]", i) }
+
+// FindLiterals lists what looks like a credential, or like a placeholder for one,
+// at most one a value, in the order env, headers, args, address. The texts count
+// as literal from end to end: whoever reads a format with references takes those
+// out first. Its time is linear in the size of the texts.
+func FindLiterals(t Texts) []Literal {
+	var all []Literal
+	add := func(where Where, name, label string, f finding) {
+		if f.kind != "" {
+			all = append(all, Literal{name, where, f.kind, f.certain, f.placeholder, secretName(label, f)})
+		}
+	}
+	for _, v := range t.Env {
+		add(InEnv, v.Name, v.Name, judge(v.Name, v.Value))
+	}
+	for _, v := range t.Headers {
+		add(InHeader, v.Name, v.Name, judge(v.Name, v.Value))
+	}
+	labels := argumentLabels(t.Args)
+	for i, arg := range t.Args {
+		add(InArgument, ArgumentName(i), labels[i], judgeArgument(labels[i], arg))
+	}
+	add(InAddress, AddressName, "", judgeAddress(t.URL))
+	return all
+}
+
+// HideArguments returns args with what looks like a credential hidden, for showing.
+func HideArguments(args []string) []string {
+	labels := argumentLabels(args)
+	out := make([]string, len(args))
+	for i, arg := range args {
+		if out[i] = arg; judgeArgument(labels[i], arg).credential() {
+			out[i] = hideBehind(arg)
+		}
+	}
+	return out
+}
+
+// hideBehind leaves the option or header name that stands before a value.
+func hideBehind(arg string) string {
+	if name, value, ok := nameBefore(arg); ok && !judge("", name).credential() {
+		return arg[:len(arg)-len(value)] + Hidden
+	}
+	return Hidden
+}
+
+// HideAddress returns an address without its query, or hidden whole, where
+// something in it looks like a credential.
+func HideAddress(address string) string {
+	if !judgeAddress(address).credential() {
+		return address
+	}
+	if before, _, ok := strings.Cut(address, "?"); ok && !judgeAddress(before).credential() {
+		return before + "?" + Hidden
+	}
+	return Hidden
+}
+
+// HideValue returns the value of a variable or header, hidden where its shape is
+// certainly a credential's: what the operator declared to be no secret is shown,
+// but for that.
+func HideValue(name, value string) string {
+	if judge(name, value).certain {
+		return Hidden
+	}
+	return value
+}
+
+// authScheme is the word before the credential of an Authorization header.
+var authScheme = regexp.MustCompile(`^(?i:bearer|basic|token|apikey|api-key)[ \t]+`)
+
+// SplitScheme cuts "Bearer " and the like off the credential in a value, so that
+// the credential alone can be kept: what is left of a header refers to it.
+func SplitScheme(value string) (scheme, credential string) {
+	scheme = authScheme.FindString(value)
+	return scheme, value[len(scheme):]
+}
+
+// finding is what one value was taken for; the zero one is nothing.
+type finding struct {
+	kind        string
+	certain     bool
+	placeholder bool
+	secret      string // a name for the keyring that the shape suggests
+}
+
+func (f finding) credential() bool { return f.kind != "" && !f.placeholder }
+
+const (
+	aCredential  = "a credential" //nolint:gosec // a word
+	aPlaceholder = "a placeholder for a credential"
+)
+
+// judge looks at one value under its name, which may be "".
+func judge(name, value string) finding {
+	if f := findShape(value); f.kind != "" {
+		return f
+	}
+	words := wordsOf(name)
+	switch {
+	case names(words) && !harmless(words, value):
+		if isPlaceholder(value) {
+			return finding{kind: aPlaceholder, placeholder: true}
+		}
+		return finding{kind: aCredential}
+	case tells(words) && !isPlaceholder(value) && looksRandom(value):
+		return finding{kind: aCredential}
+	}
+	return judgePairs(value)
+}
+
+// judgePairs looks at what a value holds under names of its own: JSON, a
+// connection string, the query of an address, headers line by line.
+func judgePairs(value string) finding {
+	for pair := range pairsIn(value) {
+		words := wordsOf(pair.Name)
+		if isPlaceholder(pair.Value) || harmless(words, pair.Value) {
+			continue
+		}
+		if _, bare := SplitScheme(pair.Value); isPlaceholder(bare) {
+			continue
+		}
+		if names(words) || tells(words) && looksRandom(pair.Value) {
+			return finding{kind: aCredential}
+		}
+	}
+	return finding{}
+}
+
+// judgeArgument looks at an argument. label is the option before it that names it.
+func judgeArgument(label, arg string) finding {
+	if name, value, ok := nameBefore(arg); ok {
+		if f := judge(name, value); f.kind != "" {
+			return f
+		}
+	}
+	return judge(label, arg)
+}
+
+// argumentLabels says for each argument which option it is the value of:
+// "--token", "X", or its own name in "--token=X".
+func argumentLabels(args []string) []string {
+	labels := make([]string, len(args))
+	for i, arg := range args {
+		if name, _, ok := nameBefore(arg); ok {
+			labels[i] = name
+			continue
+		}
+		if i > 0 && option.MatchString(args[i-1]) && !strings.HasPrefix(arg, "-") {
+			labels[i] = strings.TrimLeft(args[i-1], "-")
+		}
+	}
+	return labels
+}
+
+var (
+	option     = regexp.MustCompile(`^--?[A-Za-z][A-Za-z0-9_.-]*$`)
+	assignment = regexp.MustCompile(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)=`)
+	headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*):[ \t]*`)
+)
+
+// nameBefore cuts --name=value, NAME=value and "Name: value".
+func nameBefore(arg string) (name, value string, ok bool) {
+	for _, form := range []*regexp.Regexp{assignment, headerLine} {
+		if m := form.FindStringSubmatchIndex(arg); m != nil && !strings.HasPrefix(arg[m[1]:], "//") {
+			return arg[m[2]:m[3]], arg[m[1]:], true
+		}
+	}
+	return "", "", false
+}
+
+func judgeAddress(address string) finding {
+	if f := findShape(address); f.kind != "" {
+		return f
+	}
+	_, query, _ := strings.Cut(address, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if name, value, ok := strings.Cut(part, "="); ok {
+			if f := judge(name, value); f.kind != "" {
+				return f
+			}
+		}
+	}
+	return finding{}
+}
+
+// secretName makes a name for the keyring: by the label where that says what it
+// is, by the shape otherwise (spec/permissions.md has the alphabet).
+func secretName(label string, f finding) string {
+	words := wordsOf(label)
+	if f.secret != "" && (len(words) == 0 || !names(words) || words[0] == "AUTHORIZATION") {
+		return f.secret
+	}
+	if len(words) == 0 {
+		return "CREDENTIAL"
+	}
+	name := strings.Join(words, "_")
+	return name[:min(len(name), 100)]
+}
 
 // CheckLiteral refuses a literal that looks like a credential, by its name or
-// by its shape, with literal-secret (spec/child-environment.md 5). The name may
-// be a variable's or a header's. The value is not in the error.
+// by its shape, with literal-secret, and what stands in the place of one with
+// literal-placeholder (spec/child-environment.md 5). The name may be a variable's
+// or a header's. The value is not in the error.
 func CheckLiteral(name, value string) error {
-	words := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	if credentialName.MatchString(words) && !harmless(value) {
-		return literalSecret(name)
-	}
-	return checkShape(name, value)
+	return Exempt{}.Check(FindLiterals(Texts{Env: []NameValue{{name, value}}}))
 }
 
-// harmless values say that there is no credential rather than being one.
-func harmless(value string) bool {
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "", "true", "false", "0", "1", "none", "null":
-		return true
-	}
-	return false
+// Exempt is what the operator said is no secret, for one connector.
+type Exempt struct {
+	Connector string   // its id, for the command that a refusal names; may be ""
+	NotSecret []string // names of literals
 }
 
-func checkShape(name, value string) error {
-	if credentialShape.MatchString(value) {
-		return literalSecret(name)
+// Covers reports whether the operator named the literal.
+func (x Exempt) Covers(l Literal) bool {
+	return slices.ContainsFunc(x.NotSecret, func(name string) bool {
+		return name == l.Name || l.Where == InHeader && strings.EqualFold(name, l.Name)
+	})
+}
+
+// Check refuses the first literal that the operator did not name.
+func (x Exempt) Check(literals []Literal) error {
+	for _, l := range literals {
+		if !x.Covers(l) {
+			return l.Refusal(x.Connector)
+		}
 	}
 	return nil
 }
 
-// checkDeclared judges by name only what is a literal from end to end.
-func checkDeclared(d Declared, value template) error {
-	if len(value) > 1 || value.references() != "" {
-		return checkShape(d.Name, value.literal())
+// Literals lists what looks like a credential in a connector's texts, with what its
+// format and its settings make of them. What the operator named is among them.
+func (w Words) Literals(env, headers []Declared, args []string, url string) ([]Literal, error) {
+	var all []Literal
+	for i, d := range slices.Concat(env, headers) {
+		t, err := w.scope.parse(d)
+		if err != nil {
+			return nil, err
+		}
+		where := InHeader
+		if i < len(env) {
+			where = InEnv
+		}
+		all = append(all, literalsOf(where, d, t)...)
 	}
-	return CheckLiteral(d.Name, value.literal())
-}
-
-func literalSecret(name string) error {
-	return &coded.Error{
-		Code:     "literal-secret",
-		Sentence: fmt.Sprintf("the value of %q looks like a credential written out", name),
-		Next:     "move it to the keyring and refer to it as secret:NAME",
-	}
-}
-
-var secretReference = regexp.MustCompile(`^secret:\S|=secret:\S|\$\{secret:`)
-
-// CheckNoSecret refuses a secret: reference in a field where none expands: the
-// command, an argument, the working directory, an address. field says which, in
-// words ("argument 2"). The code is secret-in-args.
-func CheckNoSecret(field, text string) error {
-	if !secretReference.MatchString(text) {
-		return nil
-	}
-	return secretInArgs(field)
-}
-
-func secretInArgs(field string) error {
-	return &coded.Error{
-		Code:     "secret-in-args",
-		Sentence: fmt.Sprintf("the %s refers to a secret, which every program on the computer could read there", field),
-		Next:     "hand the secret over in an environment variable or a header",
-	}
-}
-
-// CheckArguments refuses secrets and NUL in what stands on a command line.
-func CheckArguments(command string, args []string, dir string) error {
-	if err := checkArgument("command", command); err != nil {
-		return err
-	}
+	texts := Texts{Args: make([]string, len(args))}
 	for i, arg := range args {
-		if err := checkArgument(fmt.Sprintf("argument %d", i+1), arg); err != nil {
-			return err
+		t, err := w.scope.parse(Declared{Name: ArgumentName(i), Value: arg})
+		if err != nil {
+			return nil, err
+		}
+		texts.Args[i] = t.judged()
+	}
+	t, err := w.scope.parse(Declared{Name: AddressName, Value: url})
+	texts.URL = t.judged()
+	return append(all, FindLiterals(texts)...), err
+}
+
+// CheckLiterals refuses the first of Literals that the operator did not name.
+func (w Words) CheckLiterals(literals []Literal) error { return w.exempt.Check(literals) }
+
+// literalsOf judges by name only what is a literal from end to end; of a value with
+// references it judges the text between them, and each default by the name.
+func literalsOf(where Where, d Declared, value template) []Literal {
+	for _, p := range value {
+		if p.kind == isEnv && p.fallback {
+			if found := literalIn(where, d.Name, p.text); found != nil {
+				return found
+			}
 		}
 	}
-	return checkArgument("working directory", dir)
+	if value.references() == "" {
+		return literalIn(where, d.Name, value.judged())
+	}
+	if f := judge("", value.judged()); f.credential() {
+		return []Literal{{d.Name, where, f.kind, f.certain, false, secretName(d.Name, f)}}
+	}
+	return nil
 }
 
-func checkArgument(field, text string) error {
-	if strings.ContainsRune(text, 0) {
-		return coded.New("argument-nul", fmt.Sprintf("the %s holds a NUL character", field))
+// What stands for pieces that are no literals: neither is taken for a credential.
+const (
+	someFolder    = "${PLUGIN_ROOT}"
+	someReference = "<reference>"
+)
+
+// judged is the text of t that somebody wrote down.
+func (t template) judged() string {
+	var text strings.Builder
+	for _, p := range t {
+		switch {
+		case p.folder:
+			text.WriteString(someFolder)
+		case p.kind == isText:
+			text.WriteString(p.text)
+		case p.kind == isMany:
+			for _, inner := range p.many {
+				text.WriteString(inner.judged() + " ")
+			}
+		case p.kind == isEnv, p.kind == isSecret:
+			text.WriteString(someReference)
+		}
 	}
-	return CheckNoSecret(field, text)
+	return text.String()
+}
+
+func literalIn(where Where, name, value string) []Literal {
+	one := []NameValue{{name, value}}
+	if where == InHeader {
+		return FindLiterals(Texts{Headers: one})
+	}
+	return FindLiterals(Texts{Env: one})
+}
+
+// Refusal says that the literal cannot stay and which command mends it for the
+// connector with that id; "" where there is none yet.
+func (l Literal) Refusal(id string) error {
+	if id = Quote(id); id == "''" {
+		id = "ID"
+	}
+	name := Quote(l.Name)
+	if l.Placeholder {
+		return &coded.Error{
+			Code:     "literal-placeholder",
+			Sentence: fmt.Sprintf("%s is %s and not the credential itself", l.place(), l.Kind),
+			Next:     fmt.Sprintf("%s; if it is meant as it stands: sallyport plugins not-secret %s %s", l.mend(id, name), id, name),
+		}
+	}
+	return &coded.Error{
+		Code:     "literal-secret",
+		Sentence: fmt.Sprintf("%s looks like %s written out", l.place(), l.Kind),
+		Next:     fmt.Sprintf("%s; if it is no secret: sallyport plugins not-secret %s %s", l.mend(id, name), id, name),
+	}
+}
+
+func (l Literal) place() string {
+	switch l.Where {
+	case InHeader:
+		return fmt.Sprintf("the header %q", l.Name)
+	case InArgument:
+		return "the argument " + l.Name
+	case InAddress:
+		return "a part of the address"
+	}
+	return fmt.Sprintf("the value of %q", l.Name)
+}
+
+// mend says how to get rid of it. What stands in an argument or an address cannot be
+// referred to there: who reads it has to read it elsewhere.
+func (l Literal) mend(id, name string) string {
+	switch {
+	case l.Where == InArgument:
+		return "everybody can read a command line: hand it over in an environment variable"
+	case l.Where == InAddress:
+		return "an address is shown and kept in many places: hand it over in a header"
+	case l.Placeholder:
+		return fmt.Sprintf("keep the real one (sallyport secrets set %s), then refer to it: sallyport secrets move %s %s", l.Secret, id, name)
+	}
+	return fmt.Sprintf("move it to the keyring: sallyport secrets move %s %s", id, name)
+}
+
+var bare = regexp.MustCompile(`^[A-Za-z0-9_./@:+-]+$`)
+
+// Quote writes a word as a shell takes it: names in a manifest are anybody's, and
+// the commands that a refusal names are copied.
+func Quote(word string) string {
+	if bare.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -54,7 +54,7 @@ func (p *Plan) CheckHeader(d Declared) error {
 	if t.has(isMany) {
 		return several(d.Name, t)
 	}
-	return checkDeclared(d, t)
+	return p.exempt.Check(literalsOf(InHeader, d, t))
 }
 
 // Path returns the child's PATH. It may use variables, never secrets.

@@ -16,6 +16,7 @@ type piece struct {
 	kind     kind
 	name     string     // of the variable, secret or setting
 	fallback bool       // text is a default
+	folder   bool       // text is a place of the connector's or the user's
 	many     []template // of a setting with several values
 }
 
@@ -116,7 +117,7 @@ func (s scope) parse(d Declared) (template, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, rest = append(t, piece{text: home}), rest[1:]
+		t, rest = append(t, piece{text: home, folder: true}), rest[1:]
 	}
 	for {
 		before, after, found := strings.Cut(rest, "${")
@@ -158,7 +159,7 @@ func (s scope) whole(d Declared) (template, bool, error) {
 func (s scope) placeholder(d Declared, inside string) (template, error) {
 	if place, ok := s.dialect.Places[inside]; ok {
 		text, err := s.place(d, "${"+inside+"}", place)
-		return template{{text: text}}, err
+		return template{{text: text, folder: true}}, err
 	}
 	if key, ok := strings.CutPrefix(inside, s.dialect.Settings); ok && s.dialect.Settings != "" {
 		return s.setting(d, key)

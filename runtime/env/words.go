@@ -15,6 +15,7 @@ import (
 type Words struct {
 	scope  scope
 	parent Parent
+	exempt Exempt
 }
 
 // Word is one argument as declared and as expanded.
@@ -22,7 +23,7 @@ type Word struct{ Declared, Expanded string }
 
 // WordsOf returns the words of the connector that the request is for. It uses all of
 // the request but Path and Declared.
-func WordsOf(r Request) Words { return Words{newScope(r), r.Parent} }
+func WordsOf(r Request) Words { return Words{newScope(r), r.Parent, r.Exempt} }
 
 // One expands a text that is one text. field says which, in words. A text that uses
 // an optional setting without a value is "".
@@ -123,8 +124,8 @@ func (w Words) join(field string, t template) (string, error) {
 			if text, err = w.parent.value(field, p); err != nil {
 				return "", err
 			}
-			if err := checkShape(field, text); err != nil {
-				return "", err
+			if f := findShape(text); f.credential() {
+				return "", secretInArgs(field)
 			}
 		}
 		b.WriteString(text)
