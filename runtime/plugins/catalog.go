@@ -25,8 +25,8 @@ import (
 type Kind string
 
 const (
-	// Detect takes a folder with a plugin.json for a plugin and any other for a
-	// folder of plugins.
+	// Detect takes a folder with a manifest for a plugin and any other for a folder
+	// of plugins.
 	Detect Kind = ""
 	// Many is a folder whose immediate children are plugins.
 	Many Kind = "many"
@@ -160,7 +160,7 @@ func (c *Catalog) Scan(ctx context.Context) (*Listing, error) {
 	for i, p := range loaded {
 		if p.Invalid != nil && p.Invalid.Code == "manifest-missing" {
 			listing.Problems = append(listing.Problems, Problem{
-				Code: "no-manifest", Path: candidates[i].source, Sentence: "the folder has no plugin.json and is no plugin",
+				Code: "no-manifest", Path: candidates[i].source, Sentence: "the folder has no manifest of a plugin",
 			})
 			continue
 		}
@@ -242,7 +242,7 @@ func look(folder Folder) (inside []found, problems []Problem) {
 	if err != nil {
 		return nil, problem("folder-unreadable", folder.Label, "the folder "+reason(err))
 	}
-	if folder.Kind == One || folder.Kind == Detect && exists(filepath.Join(dir, manifestFile)) {
+	if folder.Kind == One || folder.Kind == Detect && isPlugin(dir) {
 		return []found{{dir: dir, base: filepath.Base(folder.Path), source: folder.Label, folder: folder.Label}}, nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -268,11 +268,6 @@ func look(folder Folder) (inside []found, problems []Problem) {
 		inside = append(inside, found{dir: path, base: name, source: source, folder: folder.Label})
 	}
 	return inside, problems
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func sortedProblems(list []Problem) []Problem {

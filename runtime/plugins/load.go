@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"sallyport/internal/coded"
 	"sallyport/internal/filestamp"
@@ -14,7 +16,7 @@ import (
 // used has Invalid set, no connectors and no skills. touched says which entries
 // the answer depends on.
 func load(dir, source string) (p *Plugin, touched map[string]filestamp.Stamp) {
-	p = &Plugin{Name: filepath.Base(dir), Format: AgentPlugins, Source: source}
+	p = &Plugin{Name: filepath.Base(dir), Source: source}
 	b, err := openBundle(dir)
 	if err != nil {
 		p.reject(Problem{Code: "plugin-unreadable", Sentence: "the plugin's folder " + reason(err)})
@@ -22,36 +24,53 @@ func load(dir, source string) (p *Plugin, touched map[string]filestamp.Stamp) {
 	}
 	defer b.close()
 	p.Root = b.dir
-	b.load(p)
+	b.load(p, formats())
 	return p, b.touched
 }
 
-func (b *bundle) load(p *Plugin) {
-	data, err := b.read(manifestFile, maxManifest)
-	if err == nil && !b.hasExactly(".", manifestFile) {
-		err = errKind
-	}
-	if err != nil {
-		p.reject(manifestProblem(err))
+// load reads the first manifest of the table of formats, and says what others lie
+// beside it.
+func (b *bundle) load(p *Plugin, table []format) {
+	found := b.manifests(table)
+	if len(found) == 0 {
+		p.Format = AgentPlugins
+		p.reject(manifestProblem(manifestFile, fs.ErrNotExist))
 		return
 	}
+	first := found[0]
+	p.Format, p.Manifest = first.name, first.manifest
+	if first.err != nil {
+		p.reject(manifestProblem(first.manifest, first.err))
+	} else {
+		first.read(b, p, first.data)
+	}
+	b.readOthers(p, found[1:])
+}
+
+// readAgentPlugin reads a plugin of Agent Plugins 1.0.0.
+func (b *bundle) readAgentPlugin(p *Plugin, data []byte) {
 	m, problems, ok := parseManifest(data)
 	p.Problems = problems
 	if !ok {
 		p.reject()
 		return
 	}
-	p.Name, p.Version, p.Description, p.Author = m.name, m.version, m.description, m.author
-	p.Homepage, p.Repository, p.License, p.Keywords = m.homepage, m.repository, m.license, m.keywords
+	p.describe(&m)
 
-	skills, problems := b.readSkills()
+	skills, problems := b.readSkills(skillsDir)
 	p.Skills = skills
 	p.Problems = append(p.Problems, problems...)
 	b.loadServers(p, &m)
 }
 
-func manifestProblem(err error) Problem {
-	p := Problem{Code: "manifest-unreadable", Path: manifestFile, Sentence: "the manifest " + reason(err)}
+// describe takes over what a manifest says about the plugin itself.
+func (p *Plugin) describe(m *manifest) {
+	p.Name, p.Version, p.Description, p.Author = m.name, m.version, m.description, m.author
+	p.Homepage, p.Repository, p.License, p.Keywords = m.homepage, m.repository, m.license, m.keywords
+}
+
+func manifestProblem(path string, err error) Problem {
+	p := Problem{Code: "manifest-unreadable", Path: path, Sentence: "the manifest " + reason(err)}
 	switch {
 	case isMissing(err):
 		p.Code = "manifest-missing"
@@ -61,12 +80,13 @@ func manifestProblem(err error) Problem {
 	return p
 }
 
-// reject marks the plugin as unusable for the first of its problems that is
-// fatal. Nothing else of it is looked at (Agent Plugins 1.0.0 §5.2).
+// reject marks the plugin as unusable for the first of these problems, or of those
+// that it has, that is fatal. Nothing else of it is looked at (Agent Plugins 1.0.0
+// §5.2).
 func (p *Plugin) reject(problems ...Problem) {
 	p.Problems = append(p.Problems, problems...)
 	p.Connectors, p.Skills = nil, nil
-	for _, problem := range p.Problems {
+	for _, problem := range append(slices.Clone(problems), p.Problems...) {
 		if problem.isFatal() {
 			p.Invalid = problem.refusal()
 			p.Invalid.Next = "correct the plugin's files, or remove the plugin"

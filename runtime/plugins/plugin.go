@@ -20,6 +20,12 @@ type Plugin struct {
 	License     string
 	Keywords    []string
 	Format      string
+	// DisplayName is the name as its author writes it, where that is another.
+	DisplayName string
+	// Manifest is the path of the manifest that was read, relative to the root.
+	Manifest string
+	// Others are manifests of further formats that lie beside it and are not used.
+	Others []Other
 	// Source is the folder the plugin came from, with ~ for the user's home.
 	Source string
 	// Folder is the label of the folder that holds it, "" for Load.

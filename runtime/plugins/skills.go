@@ -26,25 +26,25 @@ const (
 	maxSkillCompat = 500
 )
 
-// readSkills lists the immediate children of skills/ that hold a SKILL.md. One
+// readSkills lists the immediate children of a folder that hold a SKILL.md. One
 // that does not conform is skipped and reported (Agent Plugins 1.0.0 §7.1).
-func (b *bundle) readSkills() (skills []Skill, problems []Problem) {
+func (b *bundle) readSkills(folder string) (skills []Skill, problems []Problem) {
 	problem := func(path, code, sentence string) {
 		problems = append(problems, Problem{Code: code, Path: path, Sentence: sentence})
 	}
-	entries, err := b.list(skillsDir, maxSkills)
+	entries, err := b.list(folder, maxSkills)
 	switch {
 	case isMissing(err):
 		return nil, nil
 	case errors.Is(err, errLarge):
-		problem(skillsDir, "skills-invalid", fmt.Sprintf("skills holds more than %d entries", maxSkills))
+		problem(folder, "skills-invalid", fmt.Sprintf("%s holds more than %d entries", folder, maxSkills))
 		return nil, problems
 	case err != nil:
-		problem(skillsDir, "skills-invalid", "skills "+reason(err))
+		problem(folder, "skills-invalid", folder+" "+reason(err))
 		return nil, problems
 	}
 	for _, entry := range entries {
-		dir := skillsDir + "/" + entry.Name()
+		dir := folder + "/" + entry.Name()
 		path := dir + "/" + skillFile
 		_, info, err := b.resolve(dir)
 		if errors.Is(err, errOutside) {
