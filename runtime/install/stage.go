@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"sallyport/internal/coded"
 	"sallyport/internal/unpack"
@@ -50,9 +52,6 @@ func (i *Installer) stage(ctx context.Context, progress func(Step), fill func(co
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if progress == nil {
-		progress = func(Step) {}
-	}
 	id := "s-" + strings.ToLower(rand.Text()[:16])
 	i.setActive(id, true)
 	defer i.setActive(id, false)
@@ -65,7 +64,7 @@ func (i *Installer) stage(ctx context.Context, progress func(Step), fill func(co
 			err = errors.Join(err, removeAll(dir))
 		}
 	}()
-	j := &job{installer: i, dir: dir, tree: filepath.Join(dir, treeName), work: filepath.Join(dir, workName), progress: progress}
+	j := &job{installer: i, dir: dir, tree: filepath.Join(dir, treeName), work: filepath.Join(dir, workName), progress: seldom(progress)}
 	if err := os.Mkdir(j.work, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make a staging folder: %w", pathless(err))
 	}
@@ -76,6 +75,28 @@ func (i *Installer) stage(ctx context.Context, progress func(Step), fill func(co
 		return nil, err
 	}
 	return j.finish(ctx, id)
+}
+
+// tellEvery is how often progress is told at most, but for a new step.
+const tellEvery = 100 * time.Millisecond
+
+// seldom thins progress out. It may be nil.
+func seldom(progress func(Step)) func(Step) {
+	if progress == nil {
+		return func(Step) {}
+	}
+	var mu sync.Mutex
+	var doing string
+	var told time.Time
+	return func(s Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.Doing == doing && time.Since(told) < tellEvery {
+			return
+		}
+		doing, told = s.Doing, time.Now()
+		progress(s)
+	}
 }
 
 // finish reads what was staged as a plugin, mends its entry points and digests
