@@ -18,7 +18,7 @@ func Layers() []Layer {
 	return []Layer{
 		{[]string{"internal/..."}, "internal/* are helpers without domain words"},
 		{
-			[]string{"runtime/artifact", "runtime/permissions", "runtime/health", "runtime/audit", "runtime/store", "runtime/launchers", "runtime/signature"},
+			[]string{"runtime/artifact", "runtime/permissions", "runtime/health", "runtime/audit", "runtime/store", "runtime/launchers", "runtime/signature", "runtime/clients"},
 			"these are leaves: others push into them and they ask nobody, so each can be read and tested alone",
 		},
 		{[]string{"runtime/plugins"}, "what is on disk is read before anybody decides about it"},

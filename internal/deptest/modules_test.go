@@ -17,8 +17,6 @@ var moduleRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 // awaited are modules that were argued for before the first line that needs them.
 // Each leaves this list with that line.
 var awaited = []string{
-	"github.com/pelletier/go-toml/v2",
-	"github.com/tailscale/hujson",
 	"golang.org/x/oauth2",
 }
 

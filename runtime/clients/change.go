@@ -281,7 +281,7 @@ func (ch *Change) Apply(backups string, now time.Time) (Record, error) {
 	}
 	var err error
 	if record.Folders, err = makeFolders(filepath.Dir(ch.path)); err != nil {
-		return record, fmt.Errorf("cannot make the folder of the file: %s", pathless(err)) //nolint:errorlint // the path is the user's
+		return record, fmt.Errorf("cannot make the folder of the file: %s", pathless(err))
 	}
 	return record, ch.write(ch.before, ch.after, ch.exists)
 }

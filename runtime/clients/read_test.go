@@ -429,7 +429,7 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 	}
 	for name, text := range map[string]string{"a.json": `{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`, "a.yaml": "mcpServers:\n- {name: a, command: x}\n- {name: a, command: y}\n"} {
 		for _, e := range Parse(System{}, name, []byte(text))[0].Entries {
-			if e.Problem == nil || e.Problem.Code != "entry-repeated" {
+			if e.Problem == nil || e.Problem.Code != "client-entry-repeated" {
 				t.Errorf("%s: %+v", name, e)
 			}
 		}

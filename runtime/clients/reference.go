@@ -40,11 +40,11 @@ type Import struct {
 
 // Convert puts an entry into Sallyport's words, or says by name what has no
 // counterpart.
-func (f Found) Convert(e Entry) (Import, *coded.Error) {
+func (one Found) Convert(e Entry) (Import, *coded.Error) {
 	if e.Problem != nil {
 		return Import{}, e.Problem
 	}
-	c := converter{found: f, out: Import{Name: e.Name, Transport: e.Transport}}
+	c := converter{found: one, out: Import{Name: e.Name, Transport: e.Transport}}
 	c.out.Command = c.home(c.plain("command", e.Command))
 	for i, arg := range e.Args {
 		c.out.Args = append(c.out.Args, c.home(c.plain(fmt.Sprintf("argument %d", i+1), arg)))

@@ -49,6 +49,17 @@ const (
 	SSE            Transport = "sse"
 )
 
+// Code is the code of a problem of one entry.
+type Code string
+
+// The codes of entries.
+const (
+	entryInvalid     Code = "client-entry-invalid"
+	entryContradicts Code = "client-entry-contradicts"
+	entryUnsupported Code = "client-entry-unsupported"
+	entryRepeated    Code = "client-entry-repeated"
+)
+
 // Pair is a variable or a header.
 type Pair struct{ Name, Value string }
 
@@ -88,10 +99,10 @@ func (s shape) entries(root *node) (found []Entry, ok bool, problem *coded.Error
 	case holder.kind == isObject:
 		found = s.fromObject(holder)
 	default:
-		return nil, true, fileProblem("client-file-invalid", holder.at, fmt.Sprintf("%s is %s and holds no servers", strings.Join(s.path, "."), holder.kind.words()))
+		return nil, true, fileProblem(holder.at, fmt.Sprintf("%s is %s and holds no servers", strings.Join(s.path, "."), holder.kind.words()))
 	}
 	if len(found) > maxEntries {
-		return nil, true, fileProblem("client-file-invalid", holder.at, "it holds more than 1000 servers")
+		return nil, true, fileProblem(holder.at, "it holds more than 1000 servers")
 	}
 	return found, true, nil
 }
@@ -108,11 +119,11 @@ func (s shape) lookalike(root *node) *coded.Error {
 	case 1:
 		return nil
 	default:
-		return fileProblem("client-file-invalid", root.at, fmt.Sprintf("%s stands twice in it", first))
+		return fileProblem(root.at, fmt.Sprintf("%s stands twice in it", first))
 	}
 	for _, m := range root.members {
 		if strings.EqualFold(m.name, first) && m.name != first {
-			return fileProblem("client-file-invalid", m.at, fmt.Sprintf("%q is not %q, which differs in case, so no client reads it", m.name, first))
+			return fileProblem(m.at, fmt.Sprintf("%q is not %q, which differs in case, so no client reads it", m.name, first))
 		}
 	}
 	return nil
@@ -128,7 +139,7 @@ func (s shape) fromObject(holder *node) (found []Entry) {
 		}
 		e := s.entry(m.name, m.value, m.at)
 		if holder.count(m.name) > 1 {
-			e.Problem = entryProblem("entry-repeated", e, "its name stands twice in the file")
+			e.Problem = entryProblem(entryRepeated, e, "its name stands twice in the file")
 		}
 		found = append(found, e)
 	}
@@ -147,7 +158,7 @@ func (s shape) fromList(holder *node) (found []Entry) {
 	for i := range found {
 		twice := func(o Entry) bool { return o.Name == found[i].Name }
 		if slices.ContainsFunc(found[:i], twice) || slices.ContainsFunc(found[i+1:], twice) {
-			found[i].Problem = entryProblem("entry-repeated", found[i], "its name stands twice in the file")
+			found[i].Problem = entryProblem(entryRepeated, found[i], "its name stands twice in the file")
 		}
 	}
 	return found
@@ -180,9 +191,9 @@ func (s shape) entry(name string, n *node, at Place) Entry {
 	r := entryReader{e: &e, n: n, shape: s}
 	switch {
 	case n.kind != isObject:
-		r.refuse("entry-invalid", "it is "+n.kind.words()+" and not an object")
+		r.refuse(entryInvalid, "it is "+n.kind.words()+" and not an object")
 	case name == "":
-		r.refuse("entry-invalid", "its name is empty")
+		r.refuse(entryInvalid, "its name is empty")
 	default:
 		r.read()
 	}
@@ -210,19 +221,19 @@ type entryReader struct {
 }
 
 // refuse keeps the first problem.
-func (r *entryReader) refuse(code, why string) {
+func (r *entryReader) refuse(code Code, why string) {
 	if r.e.Problem == nil {
 		r.e.Problem = entryProblem(code, *r.e, why)
 	}
 }
 
-func entryProblem(code string, e Entry, why string) *coded.Error {
-	return &coded.Error{Code: code, Sentence: fmt.Sprintf("%s: %s (%s)", show(e.Name), why, e.Place),
+func entryProblem(code Code, e Entry, why string) *coded.Error {
+	return &coded.Error{Code: string(code), Sentence: fmt.Sprintf("%s: %s (%s)", show(e.Name), why, e.Place),
 		Next: "correct the entry in the client's file, or leave it where it is"}
 }
 
-func fileProblem(code string, at Place, why string) *coded.Error {
-	return &coded.Error{Code: code, Sentence: fmt.Sprintf("%s (%s)", why, at), Next: "correct the file, in the program that it belongs to or in an editor"}
+func fileProblem(at Place, why string) *coded.Error {
+	return &coded.Error{Code: "client-file-invalid", Sentence: fmt.Sprintf("%s (%s)", why, at), Next: "correct the file, in the program that it belongs to or in an editor"}
 }
 
 // show cuts a name that somebody else wrote; who prints it makes it visible.
@@ -235,15 +246,15 @@ func show(name string) string {
 
 func (r *entryReader) read() {
 	if r.n.holdsNUL() {
-		r.refuse("entry-invalid", "it holds a NUL character")
+		r.refuse(entryInvalid, "it holds a NUL character")
 		return
 	}
 	for _, m := range r.n.members {
 		if r.n.count(m.name) > 1 {
-			r.refuse("entry-invalid", fmt.Sprintf("%q stands twice in it", show(m.name)))
+			r.refuse(entryInvalid, fmt.Sprintf("%q stands twice in it", show(m.name)))
 		}
 		if m.name == "<<" || m.value.kind == isOther && m.name != "timeout" {
-			r.refuse("entry-invalid", fmt.Sprintf("%q is written in a way that is not read here", show(m.name)))
+			r.refuse(entryInvalid, fmt.Sprintf("%q is written in a way that is not read here", show(m.name)))
 		}
 	}
 	r.nested()
@@ -270,7 +281,7 @@ func (r *entryReader) nested() {
 	}
 	for _, m := range inner.members {
 		if merged.get(m.name) != nil && m.name != "name" {
-			r.refuse("entry-contradicts", fmt.Sprintf("%q stands in it and in its transport", show(m.name)))
+			r.refuse(entryContradicts, fmt.Sprintf("%q stands in it and in its transport", show(m.name)))
 		}
 		merged.members = append(merged.members, m)
 	}
@@ -294,22 +305,22 @@ func (r *entryReader) launch() {
 			r.oldZed(command)
 		case isNull:
 		default:
-			r.refuse("entry-invalid", "command is "+command.kind.words()+" and not text")
+			r.refuse(entryInvalid, "command is "+command.kind.words()+" and not text")
 		}
 		if command.kind != isNull && strings.TrimSpace(r.e.Command) == "" {
-			r.refuse("entry-invalid", "command is empty")
+			r.refuse(entryInvalid, "command is empty")
 		}
 	}
 	if args := r.n.get("args"); args != nil && args.kind != isNull {
 		words, ok := r.texts(args)
 		if ok && len(r.e.Args) > 0 && len(words) > 0 {
-			r.refuse("entry-contradicts", "its arguments stand in two places")
+			r.refuse(entryContradicts, "its arguments stand in two places")
 		}
 		r.e.Args = append(r.e.Args, words...)
 	}
 	if cwd := r.n.get("cwd"); cwd != nil && cwd.kind != isNull {
 		if cwd.kind != isText {
-			r.refuse("entry-invalid", "cwd is "+cwd.kind.words()+" and not text")
+			r.refuse(entryInvalid, "cwd is "+cwd.kind.words()+" and not text")
 		}
 		r.e.Cwd = cwd.text
 	}
@@ -319,7 +330,7 @@ func (r *entryReader) launch() {
 func (r *entryReader) oldZed(command *node) {
 	path, ok := command.textAt("path")
 	if !ok {
-		r.refuse("entry-invalid", "command has no path")
+		r.refuse(entryInvalid, "command has no path")
 	}
 	r.e.Command = path
 	if args := command.get("args"); args != nil && args.kind != isNull {
@@ -338,11 +349,11 @@ func (r *entryReader) url() {
 			continue
 		}
 		if v.kind != isText {
-			r.refuse("entry-invalid", name+" is "+v.kind.words()+" and not text")
+			r.refuse(entryInvalid, name+" is "+v.kind.words()+" and not text")
 			continue
 		}
 		if from != "" && r.e.URL != v.text {
-			r.refuse("entry-contradicts", from+" and "+name+" are two addresses")
+			r.refuse(entryContradicts, from+" and "+name+" are two addresses")
 		}
 		r.e.URL, from = v.text, name
 	}
@@ -358,13 +369,13 @@ func (r *entryReader) url() {
 // texts reads a list of text. A number in it is no text: nobody guesses.
 func (r *entryReader) texts(n *node) ([]string, bool) {
 	if n.kind != isList {
-		r.refuse("entry-invalid", "what should be a list of text is "+n.kind.words())
+		r.refuse(entryInvalid, "what should be a list of text is "+n.kind.words())
 		return nil, false
 	}
 	words := []string{}
 	for _, item := range n.items {
 		if item.kind != isText {
-			r.refuse("entry-invalid", "an argument is "+item.kind.words()+" and not text")
+			r.refuse(entryInvalid, "an argument is "+item.kind.words()+" and not text")
 			return nil, false
 		}
 		words = append(words, item.text)
@@ -374,16 +385,16 @@ func (r *entryReader) texts(n *node) ([]string, bool) {
 
 func (r *entryReader) pairs(what string, n *node) (found []Pair) {
 	if n.kind != isObject {
-		r.refuse("entry-invalid", what+" is "+n.kind.words()+" and not an object")
+		r.refuse(entryInvalid, what+" is "+n.kind.words()+" and not an object")
 		return nil
 	}
 	for _, m := range n.members {
 		if m.value.kind != isText {
-			r.refuse("entry-invalid", fmt.Sprintf("the value of %q is %s and not text", show(m.name), m.value.kind.words()))
+			r.refuse(entryInvalid, fmt.Sprintf("the value of %q is %s and not text", show(m.name), m.value.kind.words()))
 			continue
 		}
 		if n.count(m.name) > 1 {
-			r.refuse("entry-invalid", fmt.Sprintf("%q stands twice in %s", show(m.name), what))
+			r.refuse(entryInvalid, fmt.Sprintf("%q stands twice in %s", show(m.name), what))
 		}
 		found = append(found, Pair{m.name, m.value.text})
 	}
@@ -438,10 +449,10 @@ func (r *entryReader) special() {
 		}
 	}
 	if file, ok := r.n.textAt("envFile"); ok && file != "" {
-		r.refuse("entry-unsupported", "it takes variables from a file, which is not imported")
+		r.refuse(entryUnsupported, "it takes variables from a file, which is not imported")
 	}
 	if source, ok := r.n.textAt("source"); ok && source == "extension" || r.n.get("settings") != nil && r.e.Command == "" {
-		r.refuse("entry-unsupported", "it belongs to an extension of the editor, which starts it")
+		r.refuse(entryUnsupported, "it belongs to an extension of the editor, which starts it")
 	}
 }
 
@@ -456,9 +467,9 @@ func (r *entryReader) transport() {
 		word, _ = r.n.textAt("transport")
 	}
 	if command, url := r.e.Command != "", r.e.URL != ""; command && url {
-		r.refuse("entry-contradicts", "it has a command and an address")
+		r.refuse(entryContradicts, "it has a command and an address")
 	} else if !command && !url {
-		r.refuse("entry-invalid", "it has neither a command nor an address")
+		r.refuse(entryInvalid, "it has neither a command nor an address")
 	}
 	if r.e.URL == "" {
 		r.e.Transport = Stdio
@@ -467,11 +478,11 @@ func (r *entryReader) transport() {
 	case "":
 	case "stdio", "local":
 		if r.e.URL != "" {
-			r.refuse("entry-contradicts", "its type is for a command and it has an address")
+			r.refuse(entryContradicts, "its type is for a command and it has an address")
 		}
 	case "http", "streamablehttp", "remote", "sse":
 		if r.e.URL == "" {
-			r.refuse("entry-contradicts", "its type is for an address and it has a command")
+			r.refuse(entryContradicts, "its type is for an address and it has a command")
 		}
 		if strings.EqualFold(word, "sse") {
 			r.e.Transport = SSE
@@ -479,6 +490,6 @@ func (r *entryReader) transport() {
 			r.e.Transport = StreamableHTTP
 		}
 	default:
-		r.refuse("entry-unsupported", fmt.Sprintf("its type %q is not one that Sallyport reaches", show(word)))
+		r.refuse(entryUnsupported, fmt.Sprintf("its type %q is not one that Sallyport reaches", show(word)))
 	}
 }

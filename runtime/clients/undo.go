@@ -190,7 +190,7 @@ func (u *Undo) Apply() error {
 		return changedMeanwhile()
 	}
 	if err := os.Remove(u.Record.Path); err != nil {
-		return fmt.Errorf("cannot remove the file that was made: %s", pathless(err)) //nolint:errorlint // the path is the user's
+		return fmt.Errorf("cannot remove the file that was made: %s", pathless(err))
 	}
 	for _, folder := range u.Record.Folders {
 		if os.Remove(folder) != nil {
