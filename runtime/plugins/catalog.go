@@ -188,7 +188,7 @@ func (c *Catalog) finish(p Plugin, from found) Plugin {
 				p.Problems = append(p.Problems, Problem{Code: "overlay-invalid", Path: "config.json", Sentence: connector.Invalid.Sentence})
 			}
 		}
-		p.Connectors[i] = connector
+		p.Connectors[i] = connector.settled()
 	}
 	return p
 }

@@ -1,6 +1,9 @@
 package plugins
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // The Formats of connectors and plugins.
 const (
@@ -10,7 +13,7 @@ const (
 	ClaudeCode = "claude-code"
 	// Codex is a plugin with .codex-plugin/plugin.json.
 	Codex = "codex"
-	// MCPB is an MCP bundle, unpacked: manifest.json.
+	// MCPB, "-" and its version is an MCP bundle, unpacked: manifest.json.
 	MCPB = "mcpb"
 	// ByHand is an entry of connectors.json, without a bundle.
 	ByHand = "connectors"
@@ -53,7 +56,9 @@ type Dialect struct {
 // DialectOf returns what a format defines. Of one that is not known it is the most
 // literal.
 func DialectOf(format string) Dialect {
-	switch format {
+	// "mcpb-0.3": the versions of the format have the same words.
+	family, _, _ := strings.Cut(format, "-0.")
+	switch family {
 	case ClaudeCode:
 		return Dialect{Places: claudePlaces(), Settings: "user_config.", Variables: true, Strict: true, Sets: claudeSets()}
 	case Codex:
@@ -95,6 +100,8 @@ func bundlePlaces() map[string]Place {
 	return map[string]Place{
 		"__dirname": PlaceRoot, "HOME": PlaceHome, "DESKTOP": PlaceDesktop, "DOCUMENTS": PlaceDocuments,
 		"DOWNLOADS": PlaceDownloads, "pathSeparator": PlaceSeparator, "/": PlaceSeparator,
+		// Not the format's own: a bundle has no other place that it may write to.
+		"PLUGIN_DATA": PlaceData,
 	}
 }
 
@@ -111,6 +118,7 @@ type Setting struct {
 	Type                    string // "string", "number", "boolean", "directory", "file"
 	Required, Sensitive     bool
 	Multiple                bool
+	Min, Max                string // of a number, as written; "": no bound
 	// Default holds the author's texts, in which the places of the format expand.
 	Default []string
 	// Value is the operator's, never expanded: nil is the default. A value that is

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -219,34 +218,12 @@ func chosen(settings []Setting, choices map[string]Choice) ([]Setting, string) {
 		if at < 0 {
 			return settings, "the plugin has no setting " + show(key)
 		}
-		if sentence := settings[at].fits(choices[key]); sentence != "" {
+		if sentence := settings[at].Fits(choices[key]); sentence != "" {
 			return settings, sentence
 		}
 		settings[at].Value = choices[key]
 	}
 	return settings, ""
-}
-
-// fits says why values cannot be those of the setting, "" when they can.
-func (s Setting) fits(values []string) string {
-	if len(values) > 1 && !s.Multiple {
-		return "the setting " + show(s.Key) + " has one value"
-	}
-	for _, value := range values {
-		if strings.HasPrefix(value, "secret:") {
-			continue
-		}
-		_, err := strconv.ParseFloat(value, 64)
-		switch {
-		case strings.ContainsRune(value, 0):
-			return "the setting " + show(s.Key) + " holds a NUL character"
-		case s.Type == "number" && err != nil:
-			return "the setting " + show(s.Key) + " is a number"
-		case s.Type == "boolean" && value != "true" && value != "false":
-			return "the setting " + show(s.Key) + " is true or false"
-		}
-	}
-	return ""
 }
 
 func (b *Budget) overlay(o Budget) string {

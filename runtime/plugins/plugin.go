@@ -26,6 +26,8 @@ type Plugin struct {
 	Manifest string
 	// Others are manifests of further formats that lie beside it and are not used.
 	Others []Other
+	// Declared is what the manifest says that the servers have.
+	Declared Declared
 	// Source is the folder the plugin came from, with ~ for the user's home.
 	Source string
 	// Folder is the label of the folder that holds it, "" for Load.
