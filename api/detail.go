@@ -50,9 +50,12 @@ func (s *Server) did(ctx context.Context, id plugins.ID) (Did, error) {
 	return Did{Audit: "/v1/plugins/audit?plugin=" + url.QueryEscape(id.Plugin), Recent: present(page.Records)}, nil
 }
 
+// declares hides what looks like a credential: a connector is listed before anybody
+// looked at it, and to callers who may only watch.
 func declares(c plugins.Connector) Declares {
-	d := Declares{Command: c.Launch.Command, Args: present(c.Launch.Args), Cwd: c.Launch.Cwd, Env: []string{},
-		Inherit: present(c.Launch.Inherit), URL: c.Launch.URL, Headers: []string{}}
+	show := env.Exempt{NotSecret: c.Options.NotSecret}
+	d := Declares{Command: c.Launch.Command, Args: present(show.ShowArguments(c.Launch.Args)), Cwd: c.Launch.Cwd, Env: []string{},
+		Inherit: present(c.Launch.Inherit), URL: show.ShowAddress(c.Launch.URL), Headers: []string{}}
 	for _, v := range c.Launch.Env {
 		d.Env = append(d.Env, v.Name)
 	}

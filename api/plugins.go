@@ -62,7 +62,8 @@ type ConnectorDetail struct {
 	Run      *RunningInfo `json:"run,omitempty"`
 }
 
-// Declares is what the manifest says, as it says it.
+// Declares is what the manifest says, as it says it, but for what looks like a
+// credential: that is "(hidden)".
 type Declares struct {
 	Description string   `json:"description,omitempty"`
 	Author      string   `json:"author,omitempty"`

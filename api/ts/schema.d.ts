@@ -2085,6 +2085,7 @@ export interface components {
             tools: components["schemas"]["ApprovalsToolChange"][];
         };
         ApprovalsEntry: {
+            expanded?: string;
             name: string;
             operator: boolean;
             value: string;

@@ -3,7 +3,10 @@ package approvals
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+
+	"sallyport/runtime/env"
 )
 
 // Change is one difference between an approved identity and the one now.
@@ -35,12 +38,12 @@ func Changes(old, now Fields) []Change {
 	out = append(out, textChange("command-changed", "command", old.Command, now.Command)...)
 	one("executable-changed", "executable", old.Executable, now.Executable, showProgram)
 	out = append(out, inputChanges(old.Inputs, now.Inputs)...)
-	out = append(out, argChanges(old.Args, now.Args)...)
+	out = append(out, argChanges(old, now)...)
 	out = append(out, textChange("cwd-changed", "cwd", old.Cwd, now.Cwd)...)
-	out = append(out, entryChanges("env-changed", "env.", old.Env, now.Env)...)
+	out = append(out, entryChanges("env-changed", env.InEnv, old, now)...)
 	one("env-changed", "inherit", old.Inherit, now.Inherit, showList)
-	out = append(out, textChange("endpoint-changed", "url", old.URL, now.URL)...)
-	out = append(out, entryChanges("headers-changed", "headers.", old.Headers, now.Headers)...)
+	out = append(out, urlChange(old, now)...)
+	out = append(out, entryChanges("headers-changed", env.InHeader, old, now)...)
 	one("permissions-changed", "permissions.tools", old.Permitted.Tools, now.Permitted.Tools, showList)
 	one("permissions-changed", "permissions.net", old.Permitted.Net, now.Permitted.Net, showList)
 	one("permissions-changed", "permissions.secrets", old.Permitted.Secrets, now.Permitted.Secrets, showList)
@@ -64,13 +67,25 @@ func textChange(code, field string, old, now Text) []Change {
 	return []Change{{code, field, old.Expanded, now.Expanded}}
 }
 
-func argChanges(old, now []Text) []Change {
-	if reflect.DeepEqual(old, now) {
+// urlChange compares the addresses and shows them without what looks like a credential.
+func urlChange(old, now Fields) []Change {
+	if old.URL == now.URL {
 		return nil
 	}
-	a, b := showArgs(old, expanded), showArgs(now, expanded)
+	a, b := old.shownURL(), now.shownURL()
 	if a == b {
-		a, b = showArgs(old, declared), showArgs(now, declared)
+		return []Change{{"endpoint-changed", "url", a.Expanded, b.Expanded}}
+	}
+	return textChange("endpoint-changed", "url", a, b)
+}
+
+func argChanges(old, now Fields) []Change {
+	if reflect.DeepEqual(old.Args, now.Args) {
+		return nil
+	}
+	a, b := showArgs(old.shownArgs(expanded)), showArgs(now.shownArgs(expanded))
+	if a == b {
+		a, b = showArgs(old.shownArgs(declared)), showArgs(now.shownArgs(declared))
 	}
 	return []Change{{"args-changed", "args", a, b}}
 }
@@ -79,10 +94,10 @@ func expanded(t Text) string { return t.Expanded }
 func declared(t Text) string { return t.Declared }
 
 // showArgs writes one argument a line, quoted where a line would not tell.
-func showArgs(args []Text, of func(Text) string) string {
+func showArgs(args []string) string {
 	lines := make([]string, len(args))
 	for i, arg := range args {
-		lines[i] = Visible(of(arg))
+		lines[i] = Visible(arg)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -94,10 +109,16 @@ func inputChanges(old, now []Input) []Change {
 		func(i Input) string { return i.Path + " sha256:" + i.SHA256 })
 }
 
-func entryChanges(code, prefix string, old, now []Entry) []Change {
-	return keyedChanges(old, now, code,
+func entryChanges(code string, where env.Where, old, now Fields) []Change {
+	before, after, prefix := old.Env, now.Env, "env."
+	if where == env.InHeader {
+		before, after, prefix = old.Headers, now.Headers, "headers."
+	}
+	either := Fields{Options: Options{NotSecret: slices.Concat(old.Options.NotSecret, now.Options.NotSecret)}}
+	return keyedChanges(before, after, code,
 		func(e Entry) (string, string) { return e.Name, prefix + e.Name },
 		func(e Entry) string {
+			e = either.shownEntry(where, e)
 			text := e.Value
 			if e.Expanded != "" {
 				text += " (" + e.Expanded + ")"
@@ -184,5 +205,12 @@ func (p Program) String() string {
 func showOptions(v any) string {
 	o := v.(Options)
 	return fmt.Sprintf("maxFrame %s, stdoutNoise %q, memoryBytes %s, cpuSeconds %s, openFiles %s, processes %s",
-		o.MaxFrame, o.StdoutNoise, o.MemoryBytes, o.CPUSeconds, o.OpenFiles, o.Processes)
+		o.MaxFrame, o.StdoutNoise, o.MemoryBytes, o.CPUSeconds, o.OpenFiles, o.Processes) + showNotSecret(o.NotSecret)
+}
+
+func showNotSecret(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", notSecret " + strings.Join(names, " ")
 }

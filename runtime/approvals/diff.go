@@ -159,11 +159,11 @@ func (g *Gate) diffFiles(ctx context.Context, d *Diff, old Fields, now Resolved)
 			d.FilesLeftOut = len(changes) - i
 			break
 		}
-		d.Files = append(d.Files, diffFile(change, snapshot.Dir, now.Connector.Root, &budget))
+		d.Files = append(d.Files, diffFile(change, snapshot.Dir, now.Connector, &budget))
 	}
 }
 
-func diffFile(change artifact.Change, oldRoot, newRoot string, budget *int) FileChange {
+func diffFile(change artifact.Change, oldRoot string, c plugins.Connector, budget *int) FileChange {
 	f := FileChange{
 		Path: Visible(change.Path), Kind: string(change.Kind), OldSize: change.Old.Size, NewSize: change.New.Size,
 		Executable: change.New.Executable() || change.Kind == artifact.Removed && change.Old.Executable(),
@@ -179,7 +179,7 @@ func diffFile(change artifact.Change, oldRoot, newRoot string, budget *int) File
 		return f
 	}
 	before, why := leafText(oldRoot, change.Old)
-	after, why2 := leafText(newRoot, change.New)
+	after, why2 := leafText(c.Root, change.New)
 	if f.Left = why + why2; why != "" && why2 != "" {
 		f.Left = why
 	}
@@ -190,7 +190,7 @@ func diffFile(change artifact.Change, oldRoot, newRoot string, budget *int) File
 	if f.Left != "" {
 		return f
 	}
-	text := udiff.Unified("a/"+f.Path, "b/"+f.Path, before, after)
+	text := udiff.Unified("a/"+f.Path, "b/"+f.Path, hideLeftIn(c, before), hideLeftIn(c, after))
 	for _, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):

@@ -17,7 +17,7 @@ import (
 type Fact struct {
 	Code     string `json:"code"`
 	Sentence string `json:"sentence"`
-	Red      bool   `json:"red"` // code not fixed by this approval
+	Red      bool   `json:"red"` // a warning: code not fixed by this approval, a credential in the open
 }
 
 // Codes of the facts.
@@ -28,6 +28,10 @@ const (
 	FactURL      = "url-argument"
 	FactImport   = "import-argument"
 	FactNoBundle = "no-bundle"
+	// FactNotSecret: it looks like a credential, and the operator said it is none.
+	FactNotSecret = "not-secret"
+	// FactLeftIn: a package holds a credential that the operator's value replaces.
+	FactLeftIn = "literal-left-in"
 )
 
 // notFixed lists what this approval does not fix (spec/approval.md 2.1a, 6).

@@ -93,6 +93,8 @@ type Options struct {
 	CPUSeconds  string `json:"cpuSeconds"`
 	OpenFiles   string `json:"openFiles"`
 	Processes   string `json:"processes"`
+	// NotSecret is sorted, and absent where it is empty.
+	NotSecret []string `json:"notSecret,omitempty"`
 }
 
 // Identity returns "i1:" and the hex SHA-256 of the fields' RFC 8785 form
@@ -170,6 +172,7 @@ func optionFields(o plugins.Options) Options {
 		CPUSeconds:  decimal(o.Budget.CPUSeconds),
 		OpenFiles:   decimal(o.Budget.OpenFiles),
 		Processes:   decimal(o.Budget.Processes),
+		NotSecret:   o.NotSecret,
 	}
 }
 

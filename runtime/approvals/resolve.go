@@ -71,6 +71,10 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 		return out, err
 	}
 	out.plan = plan
+	passed, err := r.literals(c)
+	if err != nil {
+		return out, err
+	}
 	fields, err := r.declared(c)
 	if err != nil {
 		return out, err
@@ -106,6 +110,7 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 		fields.Executable = &program
 		out.Warnings = notFixed(c, out.Executable, fields)
 	}
+	out.Warnings = append(out.Warnings, literalFacts(c, passed)...)
 	out.Fields = fields.normal()
 	out.Identity = out.Fields.Identity()
 	if out.Identity == "" {
@@ -207,6 +212,7 @@ func (r *Resolver) request(c plugins.Connector, root, data string) env.Request {
 	return env.Request{
 		Parent: r.Parent, Inherit: c.Launch.Inherit, Secrets: c.Requested.Secrets, Root: root, Data: data,
 		Dialect: plugins.DialectOf(c.Format), Settings: c.Settings,
+		Exempt: env.Exempt{Connector: c.ID.String(), NotSecret: c.Options.NotSecret},
 	}
 }
 

@@ -115,8 +115,8 @@ func (g *Gate) Review(ctx context.Context, id plugins.ID) (Review, error) {
 
 func runsOf(now Resolved) *Runs {
 	r := &Runs{Command: Visible(now.Fields.Command.Expanded), Args: []string{}, Cwd: Visible(now.Fields.Cwd.Expanded)}
-	for _, arg := range now.Fields.Args {
-		r.Args = append(r.Args, Visible(arg.Expanded))
+	for _, arg := range now.Fields.shownArgs(expanded) {
+		r.Args = append(r.Args, Visible(arg))
 	}
 	if now.Fields.Executable != nil {
 		r.Executable = visibleText(now.Fields.Executable.String())
@@ -125,7 +125,7 @@ func runsOf(now Resolved) *Runs {
 }
 
 func dialsOf(now Resolved) *Dials {
-	d := &Dials{URL: Visible(now.Fields.URL.Expanded), Headers: []string{}}
+	d := &Dials{URL: Visible(now.Fields.shownURL().Expanded), Headers: []string{}}
 	for _, h := range now.Fields.Headers {
 		d.Headers = append(d.Headers, Visible(h.Name))
 	}
@@ -136,7 +136,12 @@ func dialsOf(now Resolved) *Dials {
 // where they look like a credential.
 func literals(f Fields) []Entry {
 	out := []Entry{}
-	for _, e := range append(slices.Clone(f.Env), f.Headers...) {
+	for i, e := range slices.Concat(f.Env, f.Headers) {
+		where := env.InHeader
+		if i < len(f.Env) {
+			where = env.InEnv
+		}
+		e = f.shownEntry(where, e)
 		out = append(out, Entry{Visible(e.Name), Visible(e.Value), e.Operator, Visible(e.Expanded)})
 	}
 	return out

@@ -54,6 +54,7 @@ func TestAChangeOfAnyField(t *testing.T) {
 		{"an inherited name", "env-changed", edit(func(c *plugins.Connector) { c.Launch.Inherit = []string{"DISPLAY"} })},
 		{"the permissions", "permissions-changed", edit(func(c *plugins.Connector) { c.Requested.Net = []string{"api.example.com:443"} })},
 		{"an option", "options-changed", edit(func(c *plugins.Connector) { c.Options.StdoutNoise = "skip" })},
+		{"a word that a literal is no secret", "options-changed", edit(func(c *plugins.Connector) { c.Options.NotSecret = []string{"API_KEY"} })},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			r := approvalstest.New(t)

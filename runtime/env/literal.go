@@ -80,16 +80,22 @@ func FindLiterals(t Texts) []Literal {
 	return all
 }
 
-// HideArguments returns args with what looks like a credential hidden, for showing.
-func HideArguments(args []string) []string {
+// ShowArguments returns args for showing: what looks like a credential is hidden,
+// but for what the operator named and is not certainly one.
+func (x Exempt) ShowArguments(args []string) []string {
 	labels := argumentLabels(args)
 	out := make([]string, len(args))
 	for i, arg := range args {
-		if out[i] = arg; judgeArgument(labels[i], arg).credential() {
+		out[i] = arg
+		if f := judgeArgument(labels[i], arg); x.hides(Literal{Name: ArgumentName(i), Where: InArgument}, f) {
 			out[i] = hideBehind(arg)
 		}
 	}
 	return out
+}
+
+func (x Exempt) hides(l Literal, f finding) bool {
+	return f.credential() && (f.certain || !x.Covers(l))
 }
 
 // hideBehind leaves the option or header name that stands before a value.
@@ -100,10 +106,10 @@ func hideBehind(arg string) string {
 	return Hidden
 }
 
-// HideAddress returns an address without its query, or hidden whole, where
+// ShowAddress returns an address without its query, or hidden whole, where
 // something in it looks like a credential.
-func HideAddress(address string) string {
-	if !judgeAddress(address).credential() {
+func (x Exempt) ShowAddress(address string) string {
+	if !x.hides(Literal{Name: AddressName, Where: InAddress}, judgeAddress(address)) {
 		return address
 	}
 	if before, _, ok := strings.Cut(address, "?"); ok && !judgeAddress(before).credential() {
@@ -112,11 +118,9 @@ func HideAddress(address string) string {
 	return Hidden
 }
 
-// HideValue returns the value of a variable or header, hidden where its shape is
-// certainly a credential's: what the operator declared to be no secret is shown,
-// but for that.
-func HideValue(name, value string) string {
-	if judge(name, value).certain {
+// ShowValue returns the value of a variable or header, hidden by the same rule.
+func (x Exempt) ShowValue(where Where, name, value string) string {
+	if x.hides(Literal{Name: name, Where: where}, judge(name, value)) {
 		return Hidden
 	}
 	return value

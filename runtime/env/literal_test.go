@@ -100,9 +100,13 @@ func TestAFindingNeverHoldsTheValue(t *testing.T) {
 			}
 			said += refusal.Sentence + refusal.Next
 		}
-		said += strings.Join(HideArguments(texts.Args), " ") + HideAddress(texts.URL)
+		var x Exempt
 		if row.Certain {
-			said += HideValue(row.Name, strings.Join(row.Parts, ""))
+			x.NotSecret = []string{row.Name}
+		}
+		said += strings.Join(x.ShowArguments(texts.Args), " ") + x.ShowAddress(texts.URL)
+		for _, v := range append(texts.Env, texts.Headers...) {
+			said += x.ShowValue(InEnv, v.Name, v.Value)
 		}
 		if strings.Contains(said, secret) {
 			t.Errorf("%s: %q is in %s", row.Why, secret, said)
@@ -198,6 +202,38 @@ func TestLiteralsBesideReferences(t *testing.T) {
 	}
 }
 
+func TestWhatIsShownOfALiteral(t *testing.T) {
+	token := "gh" + "p_0123456789abcdefghijklmnopqrstuvwxyz"
+	args := []string{"--name=x", "--token=hunter2", "-H", "X-Api-Key: hunter2", token}
+	for _, row := range []struct {
+		names []string
+		want  string
+	}{
+		{nil, "--name=x --token=(hidden) -H X-Api-Key: (hidden) (hidden)"},
+		{[]string{"args[1]", "args[4]"}, "--name=x --token=hunter2 -H X-Api-Key: (hidden) (hidden)"},
+	} {
+		if got := strings.Join(Exempt{NotSecret: row.names}.ShowArguments(args), " "); got != row.want {
+			t.Errorf("%v: %s", row.names, got)
+		}
+	}
+	for _, row := range [][2]string{
+		{"https://a.example/mcp?team=x", "https://a.example/mcp?team=x"},
+		{"https://a.example/mcp?apiKey=hunter2&team=x", "https://a.example/mcp?(hidden)"},
+		{"https://a.example/" + token, "(hidden)"},
+	} {
+		if got := (Exempt{}).ShowAddress(row[0]); got != row[1] {
+			t.Errorf("%s: %s", row[0], got)
+		}
+	}
+	for _, row := range [][3]string{
+		{"API_KEY", "hunter2", "(hidden)"}, {"API_KEY", "secret:X", "secret:X"}, {"AUTHORIZATION", "Bearer ${secret:X}", "Bearer ${secret:X}"}, {"MODE", "fast", "fast"},
+	} {
+		if got := (Exempt{}).ShowValue(InEnv, row[0], row[1]); got != row[2] {
+			t.Errorf("%s: %s", row[0], got)
+		}
+	}
+}
+
 func TestSplitScheme(t *testing.T) {
 	for _, row := range [][3]string{
 		{"Bearer abc", "Bearer ", "abc"}, {"basic abc", "basic ", "abc"}, {"abc", "", "abc"}, {"Bearerabc", "", "Bearerabc"},
@@ -256,8 +292,8 @@ func FuzzFindLiterals(f *testing.F) {
 				}
 			}
 		}
-		HideArguments(texts.Args)
-		HideAddress(value)
+		Exempt{}.ShowArguments(texts.Args)
+		Exempt{}.ShowAddress(value)
 		SplitScheme(value)
 	})
 }

@@ -76,6 +76,9 @@ type Launch struct {
 	Inherit []string // names or the group "network" (spec/child-environment.md 4)
 	URL     string   // streamable-http, sse
 	Headers []Value  // sorted by lower-case name
+	// Replaced are the package's own values that the operator's took the place of. No
+	// child gets them; they still lie in the package.
+	Replaced []Value
 }
 
 // Value is a declared environment entry or header.
@@ -92,6 +95,9 @@ type Options struct {
 	MaxFrame    int64  // bytes; 0 is the default of spec/stdio-framing.md 2
 	StdoutNoise string // "" or "skip" (spec/stdio-framing.md 8)
 	Budget      Budget
+	// NotSecret names what looks like a credential and is none, as the operator says:
+	// variables, headers, "args[2]", "url" (spec/child-environment.md 5). Sorted.
+	NotSecret []string
 }
 
 // Budget limits a child process; zero fields are unlimited

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 
@@ -24,6 +25,8 @@ type Overlay struct {
 	MaxFrame    int64             `json:"maxFrame,omitempty"`
 	StdoutNoise string            `json:"stdoutNoise,omitempty"`
 	Budget      Budget            `json:"budget,omitzero"`
+	// NotSecret are the operator's words that a literal is no credential (Options).
+	NotSecret []string `json:"notSecret,omitempty"`
 	// UserConfig are the values of the plugin's settings (Connector.Settings).
 	UserConfig map[string]Choice `json:"userConfig,omitempty"`
 	// Permissions replaces list by list; a nil list stays as the package has it.
@@ -110,6 +113,7 @@ func (o Overlay) apply(c Connector) Connector {
 		return refuse("env is for stdio servers and headers are for the others")
 	}
 	var sentence string
+	c.Launch.Replaced = slices.Concat(replaced(c.Launch.Env, o.Env, exactly), replaced(c.Launch.Headers, o.Headers, strings.EqualFold))
 	if c.Launch.Env, sentence = overlaid(c.Launch.Env, o.Env, envEntry, exactly); sentence != "" {
 		return refuse("env: " + sentence)
 	}
@@ -138,6 +142,9 @@ func (o Overlay) apply(c Connector) Connector {
 	}
 	if sentence := c.Options.Budget.overlay(o.Budget); sentence != "" {
 		return refuse(sentence)
+	}
+	if c.Options.NotSecret, sentence = literalNames(c.Options.NotSecret, o.NotSecret); sentence != "" {
+		return refuse("notSecret: " + sentence)
 	}
 	if c.Settings, sentence = chosen(c.Settings, o.UserConfig); sentence != "" {
 		return refuse("userConfig: " + sentence)
@@ -241,6 +248,33 @@ func (b *Budget) overlay(o Budget) string {
 		}
 	}
 	return ""
+}
+
+// literalNames adds names of literals, sorted and once each.
+func literalNames(have, more []string) ([]string, string) {
+	if len(more) == 0 {
+		return have, ""
+	}
+	for _, name := range more {
+		if name == "" || len(name) > maxServerName || strings.ContainsFunc(name, unicode.IsControl) {
+			return have, show(name) + " is not the name of a variable, a header or an argument"
+		}
+	}
+	all := slices.Concat(have, more)
+	slices.Sort(all)
+	return slices.Compact(all), ""
+}
+
+// replaced returns the declared values that own takes the place of.
+func replaced(declared []Value, own map[string]string, same func(a, b string) bool) (list []Value) {
+	for _, v := range declared {
+		for name := range own {
+			if same(name, v.Name) {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
 }
 
 func exactly(a, b string) bool { return a == b }

@@ -90,3 +90,29 @@ func TestTheOperatorAsksForHosts(t *testing.T) {
 		t.Fatalf("%+v, %v", overlays, err)
 	}
 }
+
+// spec/child-environment.md 5: only the operator says what is no secret, and what a
+// value of the operator's replaces is remembered.
+func TestWhatTheOperatorSaysAboutLiterals(t *testing.T) {
+	packaged := Connector{ID: ID{"p", "s"}, Transport: Stdio, Launch: Launch{Env: []Value{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}}}
+	got := Overlay{Env: map[string]string{"A": "secret:A", "C": "3"}, NotSecret: []string{"args[2]", "B", "B"}}.apply(packaged)
+	if got.Invalid != nil || !slices.Equal(got.Options.NotSecret, []string{"B", "args[2]"}) {
+		t.Errorf("%v: %q", got.Invalid, got.Options.NotSecret)
+	}
+	if !slices.Equal(got.Launch.Replaced, []Value{{Name: "A", Value: "1"}}) {
+		t.Errorf("replaced: %+v", got.Launch.Replaced)
+	}
+	remote := Connector{ID: ID{"p", "s"}, Transport: StreamableHTTP, Launch: Launch{Headers: []Value{{Name: "X-Api-Key", Value: "1"}}}}
+	got = Overlay{Headers: map[string]string{"x-api-key": "secret:A"}}.apply(remote)
+	if got.Invalid != nil || len(got.Launch.Headers) != 1 || !slices.Equal(got.Launch.Replaced, []Value{{Name: "X-Api-Key", Value: "1"}}) {
+		t.Errorf("%v: %+v", got.Invalid, got.Launch)
+	}
+	for _, name := range []string{"", "a\nb", strings.Repeat("x", maxServerName+1)} {
+		if got := (Overlay{NotSecret: []string{name}}).apply(packaged); got.Invalid == nil || got.Invalid.Code != "overlay-invalid" {
+			t.Errorf("%.10q is taken: %v", name, got.Invalid)
+		}
+	}
+	if overlays, err := ParseOverlays([]byte(`{"a/b":{"notSecret":["A"]},"a/c":{"notSecret":"A"}}`)); err != nil || overlays["a/b"].Err != nil || overlays["a/c"].Err == nil {
+		t.Errorf("%+v, %v", overlays, err)
+	}
+}
