@@ -32,6 +32,8 @@ type Decision struct {
 	Tools []approvals.OfferedTool `json:"tools,omitempty"`
 	// Chosen are the tools that were allowed.
 	Chosen []string `json:"chosen,omitempty"`
+	// Bundle is what a decision of the stage "bundle" is about.
+	Bundle *BundleQuestion `json:"bundle,omitempty"`
 	// Call is what a decision of the kind "call" is about.
 	Call *CallQuestion `json:"call,omitempty"`
 }
@@ -205,7 +207,10 @@ func (s *Server) decision(r *http.Request, d approvals.Decision) Decision {
 		ID: d.ID, Kind: d.Kind, Stage: string(d.Stage), Action: d.Action, Subject: d.Subject().String(), Options: d.Options,
 		CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, State: string(d.State), Code: d.Code, Answer: d.Answer,
 		AnsweredBy: d.AnsweredBy, AnsweredAt: d.AnsweredAt, Next: d.Next, Identity: string(d.Identity),
-		Digest: d.Fields.Artifact, Version: d.Fields.Version, Chosen: d.Tools,
+		Digest: d.Fields.Artifact, Version: d.Fields.Version, Chosen: d.Tools, Bundle: bundleQuestion(d),
+	}
+	if d.Bundle != nil {
+		out.Digest, out.Version = d.Bundle.Digest, d.Bundle.Version
 	}
 	if q := d.Call; q != nil {
 		out.Call = &CallQuestion{q.Sentence(d.Subject()), q.Tool, q.Client, q.Class, q.Arguments, q.LeftOut, q.Sent, d.For}

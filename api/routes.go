@@ -28,7 +28,7 @@ type Route struct {
 func Routes() []Route {
 	var all []Route
 	for _, resource := range [][]Route{
-		healthRoutes, statusRoutes, pluginRoutes, decisionRoutes, policyRoutes, clientRoutes,
+		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		auditRoutes, secretRoutes, eventRoutes, mcpRoutes,
 	} {
 		all = append(all, resource...)

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -190,11 +193,13 @@ func TestEveryAnswerFitsTheContract(t *testing.T) {
 	r.into(&asked, "POST", "/v1/plugins/two/a/ask", "")
 	r.approve("echo")
 	r.into(nil, "POST", "/v1/plugins/fake/main/call", `{"tool":"echo","args":{}}`)
+	var begun api.Installation
+	r.into(&begun, "POST", "/v1/installations", r.sourceBody(t, "added"))
 	walked := 0
 	for _, connector := range []string{"fake/main", "two/a", "two/b"} {
 		plugin, server, _ := strings.Cut(connector, "/")
 		for _, route := range api.Routes() {
-			path := strings.NewReplacer("{plugin}", plugin, "{server}", server, "{id}", asked.ID).Replace(route.Path)
+			path := strings.NewReplacer("{plugin}", plugin, "{server}", server, "{id}", asked.ID, "{installation}", begun.ID).Replace(route.Path)
 			if route.Method != http.MethodGet || route.Answer == nil || path == "/v1/plugins/two" {
 				continue
 			}
@@ -211,6 +216,50 @@ func TestEveryAnswerFitsTheContract(t *testing.T) {
 	if walked < 40 {
 		t.Errorf("only %d answers were walked", walked)
 	}
+}
+
+// sourceBody is the body that asks for a plugin of that name from a folder.
+func (r *rig) sourceBody(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	manifest := `{"$schema":"https://agent-plugins.org/schemas/1.0.0/plugin.schema.json","name":"` + name + `","version":"1.0.0"}`
+	if err := os.WriteFile(filepath.Join(dir, "plugin.json"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(api.NewInstallation{Source: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestABundleGoesIntoPlaceByTheAPIAlone: from the source to the decision and the list.
+func TestABundleGoesIntoPlaceByTheAPIAlone(t *testing.T) {
+	r := newRig(t)
+	var now api.Installation
+	r.into(&now, "POST", "/v1/installations", r.sourceBody(t, "added"))
+	for now.State == "staging" {
+		r.into(&now, "GET", "/v1/installations/"+now.ID+"?wait=10s&after="+strconv.Itoa(now.Revision), "")
+	}
+	var d api.DecisionDetail
+	r.into(&d, "GET", "/v1/decisions/"+now.Decision, "")
+	if d.Stage != "bundle" || d.Action != "install" || d.Subject != "added" || d.Bundle == nil || d.Bundle.Digest != d.Digest || !strings.HasPrefix(d.Bundle.Sentence, "added 1.0.0 is to be installed from ") {
+		t.Fatalf("the question is %+v", d)
+	}
+	r.play([]scenario{
+		{name: "nothing is there before the answer", request: post("/v1/plugins/added/uninstall", `{}`), status: 404, code: "plugin-unknown"},
+		{name: "the yes", request: post("/v1/decisions/"+d.ID+"/answer", `{"answer":"allow"}`), status: 200, has: []string{`"state":"allowed"`, `"via":"api"`}},
+		{name: "a second yes", request: post("/v1/decisions/"+d.ID+"/answer", `{"answer":"allow"}`), status: 409, code: "decision-closed"},
+		{name: "there is no version before it", request: post("/v1/plugins/added/undo", ""), status: 409, code: "no-previous"},
+		{name: "a plugin that somebody else put there", request: post("/v1/plugins/fake/uninstall", `{}`), status: 409, code: "not-installed"},
+		{name: "it can be asked to go", request: post("/v1/plugins/added/uninstall", `{"purge":true}`), status: 200, has: []string{`"purge":true`, `"action":"uninstall"`}},
+		{name: "a source that is none", request: post("/v1/installations", `{"source":"npm:x@latest"}`), status: 409, code: "source-version-floating"},
+		{name: "a relative path is nobody's", request: post("/v1/installations", `{"source":"x"}`), status: 409, code: "source-unknown"},
+		{name: "an installation that is none", request: get("/v1/installations/i-none"), status: 404, code: "installation-unknown"},
+	})
 }
 
 // TestFiveQuestions: one answer says it all (spec/approval.md 7).

@@ -19,6 +19,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// upTo is exactly with that many more arguments allowed.
+func upTo(more int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) && len(args) <= len(names)+more {
+			args = args[:len(names)]
+		}
+		return exactly(names...)(cmd, args)
+	}
+}
+
 // commandWords is the command as typed, without the program's name.
 func commandWords(cmd *cobra.Command) string {
 	_, words, _ := strings.Cut(cmd.CommandPath(), " ")

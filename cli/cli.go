@@ -102,6 +102,7 @@ First steps:
 	root.AddCommand(
 		c.serveCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.diffCommand(),
+		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.auditCommand(), c.versionCommand(),

@@ -67,7 +67,7 @@ func question(d api.Decision) string {
 	case d.Stage == "tools":
 		return "which tools?"
 	}
-	return "may it run? (" + d.Action + ")"
+	return map[bool]string{true: d.Action + "?", false: "may it run? (" + d.Action + ")"}[d.Bundle != nil]
 }
 
 func (c *command) decisionsShow() *cobra.Command {
@@ -90,9 +90,12 @@ func printDecision(w io.Writer, d api.DecisionDetail) error {
 	p := &page{w: w}
 	p.line("%s  %s", d.ID, d.State)
 	p.field("about", shown(d.Subject)+" "+oneLine(d.Version, 20))
-	if d.Call != nil {
+	switch {
+	case d.Call != nil:
 		printCall(p, *d.Call)
-	} else {
+	case d.Bundle != nil:
+		printBundle(p, d.Decision)
+	default:
 		p.field("question", question(d.Decision))
 		p.field("digest", d.Digest)
 	}

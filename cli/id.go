@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,15 @@ func (c *command) withConnector(ctx context.Context, id string, do func(*client.
 
 // completeID offers the connectors' ids to the shell.
 func (c *command) completeID(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return c.complete(cmd, args, begun, func(one api.Connector) string { return one.ID })
+}
+
+// completePlugin offers the plugins' names to the shell.
+func (c *command) completePlugin(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return c.complete(cmd, args, begun, func(one api.Connector) string { return one.Plugin })
+}
+
+func (c *command) complete(cmd *cobra.Command, args []string, begun string, name func(api.Connector) string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -73,8 +83,8 @@ func (c *command) completeID(cmd *cobra.Command, args []string, begun string) ([
 			return err
 		}
 		for _, one := range list.Connectors {
-			if strings.HasPrefix(one.ID, begun) {
-				ids = append(ids, one.ID+"\t"+one.State)
+			if strings.HasPrefix(name(one), begun) && !slices.Contains(ids, name(one)+"\t"+one.State) {
+				ids = append(ids, name(one)+"\t"+one.State)
 			}
 		}
 		return nil

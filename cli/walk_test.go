@@ -56,6 +56,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"plugins show": {"notes"}, "diff": {"notes"}, "env": {"notes"}, "approve": {"notes"}, "deny": {"notes"},
 		"enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
+		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "digest": {t.TempDir()},
 		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"},
 	}

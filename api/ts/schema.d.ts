@@ -817,6 +817,179 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/installations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to stage a plugin from a source; a decision then asks whether it may be installed. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewInstallation"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Installation"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/installations/{installation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far it has come: at once, or with ?wait=30s as soon as its revision is above ?after. */
+        get: {
+            parameters: {
+                query?: {
+                    after?: string;
+                    wait?: string;
+                };
+                header?: never;
+                path: {
+                    installation: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Installation"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/installations/{installation}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends one that is being staged; nothing of it stays on disk. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    installation: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Installation"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plugins": {
         parameters: {
             query?: never;
@@ -1041,6 +1214,182 @@ export interface paths {
         };
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plugins/{plugin}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks whether the version before may take its place again: opens a decision. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Decision"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plugins/{plugin}/uninstall": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks whether an installed plugin may be removed: opens a decision. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Uninstall"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Decision"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plugins/{plugin}/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to stage the next version of an installed plugin. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Update"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Installation"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -2059,6 +2408,27 @@ export interface components {
             version: string;
             via: string;
         };
+        ApprovalsBundleQuestion: {
+            bytes: number;
+            changes?: components["schemas"]["ApprovalsFileCounts"];
+            digest: string;
+            files: number;
+            format: string;
+            plugin: string;
+            publisher?: string;
+            purge?: boolean;
+            replaces?: components["schemas"]["ApprovalsBundleVersion"];
+            servers: string[];
+            signature?: string;
+            source: string;
+            staged?: string;
+            version: string;
+        };
+        ApprovalsBundleVersion: {
+            digest: string;
+            publisher?: string;
+            version: string;
+        };
         ApprovalsBy: {
             user: string;
             via: string;
@@ -2106,6 +2476,11 @@ export interface components {
             path: string;
             removed: number;
             text?: string;
+        };
+        ApprovalsFileCounts: {
+            added: number;
+            modified: number;
+            removed: number;
         };
         ApprovalsFiles: {
             bytes: number;
@@ -2221,6 +2596,10 @@ export interface components {
             version: string;
             via: string;
         };
+        BundleQuestion: components["schemas"]["ApprovalsBundleQuestion"] & {
+            facts: components["schemas"]["ApprovalsFact"][];
+            sentence: string;
+        };
         CallQuestion: {
             arguments: string;
             class: string;
@@ -2278,6 +2657,7 @@ export interface components {
             /** Format: date-time */
             answeredAt?: string;
             answeredBy?: components["schemas"]["ApprovalsBy"];
+            bundle?: components["schemas"]["BundleQuestion"];
             call?: components["schemas"]["CallQuestion"];
             chosen?: string[];
             code?: string;
@@ -2380,6 +2760,22 @@ export interface components {
             kind: string;
             seq: number;
         };
+        InstallWarning: {
+            code: string;
+            other?: string;
+            path?: string;
+        };
+        Installation: {
+            bytes: number;
+            decision?: string;
+            doing?: string;
+            entries: number;
+            error?: components["schemas"]["Error"];
+            id: string;
+            revision: number;
+            state: string;
+            warnings: components["schemas"]["InstallWarning"][];
+        };
         MayTouch: {
             fs: string[];
             net: string[];
@@ -2390,6 +2786,9 @@ export interface components {
         NewClient: {
             name: string;
             scope?: components["schemas"]["Scope"];
+        };
+        NewInstallation: {
+            source: string;
         };
         NewSecret: {
             name: string;
@@ -2488,6 +2887,13 @@ export interface components {
         ToolResult: {
             /** @description any JSON */
             result: unknown;
+        };
+        Uninstall: {
+            purge?: boolean;
+        };
+        Update: {
+            source?: string;
+            version?: string;
         };
     };
     responses: never;

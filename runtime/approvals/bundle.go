@@ -22,6 +22,7 @@ const StageBundle Stage = "bundle"
 const (
 	ActInstall   = "install"
 	ActUpdate    = "update"
+	ActUndo      = "undo" // the version before takes its place again
 	ActUninstall = "uninstall"
 )
 
@@ -35,7 +36,7 @@ type BundleQuestion struct {
 	Digest string `json:"digest"`
 	// Source says where it came from, without a path of the user's.
 	Source string `json:"source"`
-	// Staged names the copy that waits; empty for an uninstall.
+	// Staged names the copy that waits; empty for an uninstall and an undo.
 	Staged    string `json:"staged,omitempty"`
 	Publisher string `json:"publisher,omitempty"` // of a valid signature
 	Signature string `json:"signature,omitempty"` // "valid", "unsigned", or empty where the source has none
@@ -151,7 +152,7 @@ func (g *Gate) AskBundle(ctx context.Context, action string, q BundleQuestion, b
 		return Decision{}, err
 	}
 	identity := q.identity()
-	if q.Plugin == "" || q.Digest == "" || identity == "" || (q.Staged == "") != (action == ActUninstall) {
+	if q.Plugin == "" || q.Digest == "" || identity == "" || (q.Staged == "") != (action == ActUninstall || action == ActUndo) {
 		return Decision{}, errNotBundle()
 	}
 	g.mu.Lock()
@@ -177,7 +178,7 @@ func newDecisionID() string { return "d-" + strings.ToLower(rand.Text()[:16]) }
 // bundleAction is the audit's word for an act on a bundle.
 func bundleAction(action string) string {
 	switch action {
-	case ActUpdate:
+	case ActUpdate, ActUndo:
 		return audit.Update
 	case ActUninstall:
 		return audit.Uninstall
@@ -201,10 +202,7 @@ func (g *Gate) allowBundle(ctx context.Context, d Decision, by By) (Decision, er
 	}
 	t.note(d.ID, "allowed", by, "")
 	t.audit = append(t.audit, g.answerAudit(audit.Allow, d, by), g.answerAudit(bundleAction(d.Action), d, by))
-	ended, err := g.endApprovals(t, d, by)
-	if err != nil {
-		return d, err
-	}
+	ended := g.endApprovals(t, d)
 	if err := g.commit(ctx, t); err != nil {
 		return d, err
 	}
@@ -217,25 +215,19 @@ func (g *Gate) allowBundle(ctx context.Context, d Decision, by By) (Decision, er
 	return next, nil
 }
 
-// endApprovals revokes every approval of a plugin that is to be removed. g.mu is
-// held.
-func (g *Gate) endApprovals(t *transaction, d Decision, by By) (ended []plugins.ID, err error) {
+// endApprovals forgets every approval of a plugin that is to be removed: the audit
+// keeps who had allowed what. g.mu is held.
+func (g *Gate) endApprovals(t *transaction, d Decision) (ended []plugins.ID) {
 	if d.Action != ActUninstall {
-		return nil, nil
+		return nil
 	}
-	for id, old := range g.records {
-		if id.Plugin != d.Plugin || old.Run == nil {
-			continue
+	for id := range g.records {
+		if id.Plugin == d.Plugin {
+			t.batch.remove(approvalKind, id.String())
+			ended = append(ended, id)
 		}
-		r := old.changed()
-		r.Before, r.Run, r.Tools = r.remembered(), nil, nil
-		r.Revoked = &stamp{g.now(), by}
-		if err := t.putRecord(id, r); err != nil {
-			return nil, err
-		}
-		ended = append(ended, id)
 	}
-	return ended, nil
+	return ended
 }
 
 // BundleDone records what came of an allowed act on a bundle: done, where cause is

@@ -33,12 +33,21 @@ func (h *Host) AskTools(ctx context.Context, id plugins.ID, by approvals.By) (ap
 
 // Answer answers a decision. Where that allows a connector to run, it is tried
 // from its snapshot, and the decision returned is the next one: which of its
-// tools may be used. The try goes on when ctx ends, so that a closed window does
+// tools may be used. Where it allows an act on a bundle, that is done. Either goes on when ctx ends, so that a closed window does
 // not decide; ending the decision ends it.
 func (h *Host) Answer(ctx context.Context, decision string, answer approvals.Answer, by approvals.By) (approvals.Decision, error) {
 	answered, err := h.Gate.Answer(ctx, decision, answer, by)
-	if err != nil || !answer.Allow || answered.Stage != approvals.StageRun {
+	if err == nil && answered.Bundle != nil && !answer.Allow {
+		h.sweepInstallations() // what was staged for it is needed no more
+	}
+	if err != nil || !answer.Allow {
 		return answered, err
+	}
+	carryOut := map[approvals.Stage]func(approvals.Decision) (approvals.Decision, error){
+		approvals.StageRun: h.probe, approvals.StageBundle: h.apply,
+	}[answered.Stage]
+	if carryOut == nil {
+		return answered, nil
 	}
 	type outcome struct {
 		decision approvals.Decision
@@ -46,7 +55,7 @@ func (h *Host) Answer(ctx context.Context, decision string, answer approvals.Ans
 	}
 	tried := make(chan outcome, 1)
 	h.work.Go(func() {
-		next, err := h.probe(answered)
+		next, err := carryOut(answered)
 		tried <- outcome{next, err}
 	})
 	select {

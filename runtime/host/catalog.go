@@ -43,8 +43,31 @@ func (h *Host) newCatalog() *plugins.Catalog {
 		h.Health.Clear(health.ConfigInvalid, "")
 	}
 	return plugins.New(plugins.Config{
-		Folders: h.folders(configuration), Overlay: overlays, Logger: h.log,
+		Folders: h.folders(configuration), Overlay: overlays, Publisher: h.publisherAt, Logger: h.log,
 	})
+}
+
+// publisherAt is who signed what Sallyport installed at a folder.
+func (h *Host) publisherAt(root string) string {
+	dir, name := filepath.Split(root)
+	if h.Installer == nil || filepath.Clean(dir) != h.pluginsRoot() {
+		return ""
+	}
+	installed, err := h.Installer.Info(name)
+	if err != nil {
+		return ""
+	}
+	return publisher(installed.Signature)
+}
+
+// pluginsRoot is the plugins folder as its links resolve, which is how roots are
+// written.
+func (h *Host) pluginsRoot() string {
+	resolved, err := filepath.EvalSymlinks(h.Places.Plugins())
+	if err != nil {
+		return h.Places.Plugins()
+	}
+	return resolved
 }
 
 func (h *Host) readConfiguration() (Configuration, error) {

@@ -59,6 +59,7 @@ func (h *Host) housekeeping() {
 			if err := h.Gate.Sweep(h.ctx); err != nil && h.ctx.Err() == nil {
 				h.log.Error("sweeping failed", "error", err)
 			}
+			h.sweepInstallations()
 			h.reportGate()
 			h.unblock(blockedFor)
 			h.reportSecrets()

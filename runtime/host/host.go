@@ -28,6 +28,7 @@ import (
 	"sallyport/runtime/audit"
 	"sallyport/runtime/env"
 	"sallyport/runtime/health"
+	"sallyport/runtime/install"
 	"sallyport/runtime/mcp"
 	"sallyport/runtime/mcp/gateway"
 	"sallyport/runtime/plugins"
@@ -75,6 +76,7 @@ type Host struct {
 	Gate      *approvals.Gate
 	Processes *process.Manager
 	Snapshots *artifact.Snapshots
+	Installer *install.Installer
 	Secrets   *secrets.Store
 	Pool      *mcp.Pool
 	Gateway   *gateway.Gateway
@@ -91,16 +93,17 @@ type Host struct {
 	closed sync.Once
 	err    error // of Close
 
-	path     sharedPath
-	catalog  atomic.Pointer[plugins.Catalog] // replaced when config.json changes
-	listing  listing
-	catalogs catalogs
-	sessions sessions
-	starts   atomic.Pointer[chan plugins.ID]
-	levels   levels
-	blocked  blocked
-	changes  changes
-	notify   subscribers
+	path          sharedPath
+	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
+	listing       listing
+	catalogs      catalogs
+	sessions      sessions
+	starts        atomic.Pointer[chan plugins.ID]
+	levels        levels
+	blocked       blocked
+	changes       changes
+	installations installations
+	notify        subscribers
 
 	gateItems struct { // what reportGate has told health
 		sync.Mutex
@@ -186,6 +189,9 @@ func (h *Host) openParts(ctx context.Context) error {
 		return err
 	}
 	if err := h.openProcesses(ctx); err != nil {
+		return err
+	}
+	if err := h.openInstaller(ctx); err != nil {
 		return err
 	}
 	h.Pool = mcp.NewPool(h.poolConfig())

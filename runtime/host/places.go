@@ -52,6 +52,15 @@ func (p Places) Bundled() string { return filepath.Join(p.Data, "bundled") }
 // Snapshots is the content-addressed store of approved trees.
 func (p Places) Snapshots() string { return filepath.Join(p.Data, "snapshots") }
 
+// Staging holds bundles that wait for an answer.
+func (p Places) Staging() string { return filepath.Join(p.Data, "staging") }
+
+// Previous holds the version before of each installed plugin, for undo.
+func (p Places) Previous() string { return filepath.Join(p.Data, "previous") }
+
+// InstallInfo says where each installed plugin came from.
+func (p Places) InstallInfo() string { return filepath.Join(p.Data, "installed") }
+
 // PluginData is PLUGIN_DATA of one plugin: its own, and kept across updates.
 func (p Places) PluginData(plugin string) string {
 	return filepath.Join(p.Data, "plugin-data", plugin)

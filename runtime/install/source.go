@@ -47,7 +47,7 @@ var (
 
 // ParseSource reads a source as a person writes it: a folder, an archive,
 // npm:NAME@VERSION, git+file:///path#COMMIT or FOLDER#COMMIT. Relative paths are
-// below cwd, which is absolute. It looks at the disk to tell a folder from a
+// below cwd, which is absolute; with no cwd there is none. It looks at the disk to tell a folder from a
 // file, and opens nothing.
 func ParseSource(text, cwd string) (Source, error) {
 	text = strings.TrimSpace(text)
@@ -107,6 +107,9 @@ func gitSource(path, commit string) (Source, error) {
 
 func parsePath(text, cwd string) (Source, error) {
 	path := absoluteTo(text, cwd)
+	if !filepath.IsAbs(path) {
+		return Source{}, unknownSource()
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		if i := strings.LastIndexByte(text, '#'); i > 0 {

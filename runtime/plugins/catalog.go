@@ -48,7 +48,10 @@ type Config struct {
 	Folders []Folder
 	// Overlay is the operator's configuration by connector id, PLUGIN/SERVER.
 	Overlay map[string]Overlay
-	Logger  *slog.Logger
+	// Publisher says who signed the plugin that Sallyport installed at a root; nil and ""
+	// are nobody.
+	Publisher func(root string) string
+	Logger    *slog.Logger
 	// Poll is how often a watcher looks where it cannot be told; 0 is 1 s.
 	Poll time.Duration
 	// WatchBudget is how many directories a watcher may watch; 0 is 8192.
@@ -182,6 +185,9 @@ func (c *Catalog) finish(p Plugin, from found) Plugin {
 	p.Connectors = slices.Clone(p.Connectors)
 	for i, connector := range p.Connectors {
 		connector.Source = p.Source
+		if c.config.Publisher != nil {
+			connector.Publisher = c.config.Publisher(p.Root)
+		}
 		if overlay, ok := c.config.Overlay[connector.ID.String()]; ok {
 			connector = overlay.apply(connector)
 			if connector.Invalid != nil && connector.Invalid.Code == "overlay-invalid" {
