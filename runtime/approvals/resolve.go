@@ -159,6 +159,11 @@ func (r *Resolver) declared(c plugins.Connector) (Fields, error) {
 		}
 		*text.to = Text{Declared: text.declared, Expanded: expanded}
 	}
+	if c.Transport != plugins.Stdio && f.URL.Expanded != f.URL.Declared {
+		if err := plugins.CheckAddress(f.URL.Expanded); err != nil {
+			return f, err
+		}
+	}
 	args, err := words.Arguments(c.Launch.Args)
 	if err != nil {
 		return f, err

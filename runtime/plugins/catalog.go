@@ -65,6 +65,9 @@ type Catalog struct {
 
 	scanning sync.Mutex
 	cache    cache
+
+	naming sync.Mutex
+	named  map[string][]string // root → what its manifest names, for watchers
 }
 
 // New returns a catalog; it reads nothing yet.
@@ -160,6 +163,7 @@ func (c *Catalog) Scan(ctx context.Context) (*Listing, error) {
 		return nil, err
 	}
 	c.cache = next.entries
+	c.remember(loaded)
 	for i, p := range loaded {
 		if p.Invalid != nil && p.Invalid.Code == "manifest-missing" {
 			listing.Problems = append(listing.Problems, Problem{
@@ -173,6 +177,25 @@ func (c *Catalog) Scan(ctx context.Context) (*Listing, error) {
 	c.unusedOverlays(listing)
 	c.log.Debug("plugins scanned", "plugins", len(listing.Plugins), "read", next.read)
 	return listing, nil
+}
+
+// remember keeps what manifests name beyond the usual places.
+func (c *Catalog) remember(loaded []*Plugin) {
+	named := map[string][]string{}
+	for _, p := range loaded {
+		if len(p.named) > 0 {
+			named[p.Root] = p.named
+		}
+	}
+	c.naming.Lock()
+	defer c.naming.Unlock()
+	c.named = named
+}
+
+func (c *Catalog) namedBy(dir string) []string {
+	c.naming.Lock()
+	defer c.naming.Unlock()
+	return c.named[dir]
 }
 
 // finish puts on a loaded plugin what does not come from its files.
@@ -213,7 +236,7 @@ func (c *Catalog) unusedOverlays(l *Listing) {
 
 // settleNames lets the first plugin of a name have it and marks the others.
 func (l *Listing) settleNames() {
-	owner := map[string]string{}
+	owner := map[string]string{ByHand: handFile}
 	for i := range l.Plugins {
 		p := &l.Plugins[i]
 		if p.Invalid != nil {

@@ -26,8 +26,8 @@ type format struct {
 func formats() []format {
 	return []format{
 		{AgentPlugins, "Agent Plugins", manifestFile, hasSchema, (*bundle).readAgentPlugin},
-		{ClaudeCode, "Claude Code", ".claude-plugin/plugin.json", nil, (*bundle).readClaude},
-		{Codex, "Codex", ".codex-plugin/plugin.json", nil, (*bundle).readCodex},
+		{ClaudeCode, "Claude Code", claudeManifest, nil, (*bundle).readClaude},
+		{Codex, "Codex", codexManifest, nil, (*bundle).readCodex},
 		{MCPB, "MCP bundle", mcpbFile, isMCPB, (*bundle).readMCPB},
 	}
 }
@@ -117,6 +117,7 @@ func (b *bundle) readOthers(p *Plugin, others []foundManifest) {
 			other.Servers = append(other.Servers, c.ID.Server)
 		}
 		p.Others = append(p.Others, other)
+		p.named = append(p.named, q.named...)
 		p.Problems = append(p.Problems, Problem{Code: "manifest-second", Path: found.manifest, Sentence: other.sentence(found.title, p)})
 	}
 }

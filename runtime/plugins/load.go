@@ -142,6 +142,13 @@ func (p *Plugin) connector(s server, w wishes, extension *Problem, r *report) Co
 	}
 	own := w.servers[s.name]
 	c.Launch.Inherit, c.Options = own.inherit, own.options
+	if len(s.inherit) > 0 {
+		// Both lists were checked when they were read.
+		c.Launch.Inherit, _ = inheritNames(append(slices.Clone(s.inherit), own.inherit...))
+	}
+	if len(s.secrets) > 0 {
+		c.Requested.Secrets = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(s.secrets), c.Requested.Secrets...))))
+	}
 	if own.fault != nil {
 		problem := r.add(own.fault.at, own.fault.code, fmt.Sprintf("the server %s: %s", show(s.name), own.fault.sentence))
 		c.Invalid = problem.refusal()

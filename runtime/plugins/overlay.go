@@ -48,9 +48,17 @@ func (c *Choice) UnmarshalJSON(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	items := doc.root.items
-	if doc.root.kind != '[' {
-		items = []*node{doc.root}
+	if *c = choiceOf(doc, doc.root); *c == nil {
+		return errors.New("a setting is a text, a number, true or false, or a list of those")
+	}
+	return nil
+}
+
+// choiceOf reads one value or a list of values; nil where it is neither.
+func choiceOf(doc *document, n *node) Choice {
+	items := n.items
+	if n.kind != '[' {
+		items = []*node{n}
 	}
 	list := make(Choice, 0, len(items))
 	for _, item := range items {
@@ -60,11 +68,10 @@ func (c *Choice) UnmarshalJSON(raw []byte) error {
 		case 't', 'f':
 			list = append(list, string(doc.raw(item)))
 		default:
-			return errors.New("a setting is a text, a number, true or false, or a list of those")
+			return nil
 		}
 	}
-	*c = list
-	return nil
+	return list
 }
 
 // Permit is a request of the operator's own: hosts that Sallyport may connect to

@@ -40,6 +40,9 @@ type Plugin struct {
 	Problems   []Problem
 	Connectors []Connector // sorted by server name; empty for a rejected plugin
 	Skills     []Skill     // sorted by name
+
+	// named are the files and folders that the manifest names beyond the usual places.
+	named []string
 }
 
 // Author is the manifest's author object.

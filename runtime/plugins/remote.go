@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"sallyport/internal/coded"
 )
 
 func (s *server) fillRemote(entry *node) *fault {
@@ -71,6 +73,15 @@ func endpoint(address string) string {
 		return "url is http, which is for localhost and loopback addresses only"
 	}
 	return ""
+}
+
+// CheckAddress is for an address whose placeholders are expanded: the code is
+// url-invalid. It looks at the words alone.
+func CheckAddress(address string) error {
+	if sentence := endpoint(address); sentence != "" {
+		return &coded.Error{Code: "url-invalid", Sentence: sentence, Next: "correct the address, or what it is made of"}
+	}
+	return nil
 }
 
 // isLoopback takes localhost and address literals as they are written; nothing

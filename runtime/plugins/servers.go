@@ -24,6 +24,9 @@ type server struct {
 	launch    Launch
 	problem   *Problem
 	at        int64
+	from      string   // the file, where there may be several
+	inherit   []string // names that the entry itself takes from the parent
+	secrets   []string // variables that the entry's headers are made of
 }
 
 // parseServers validates an mcp.json. Without ok MCP is disabled for the plugin

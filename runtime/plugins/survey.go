@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -90,8 +91,9 @@ func treeSurvey(dir string) func() survey {
 }
 
 // folderSurvey sums, for each plugin of a folder, what a listing depends on: the
-// entries of its root, of skills/ and of each skill.
-func folderSurvey(folder Folder) func() survey {
+// entries of its root, of the folders of manifests, of skills/ and of each skill, and
+// the further files that its manifest named when it was last read.
+func folderSurvey(folder Folder, named func(dir string) []string) func() survey {
 	seed := maphash.MakeSeed()
 	return func() survey {
 		s, ok := rootSurvey(folder.Path)
@@ -102,7 +104,7 @@ func folderSurvey(folder Folder) func() survey {
 		inside, problems := look(folder)
 		for _, plugin := range inside {
 			sum := newSummer(seed)
-			sum.plugin(plugin.dir)
+			sum.plugin(plugin.dir, named(plugin.dir))
 			s.parts[plugin.base] = sum.hash.Sum64()
 			dirs = append(dirs, sum.dirs...)
 		}
@@ -178,16 +180,31 @@ func (s *summer) tree(dir string) {
 
 // plugin sums what a listing is made of. Links are followed as far as they stay
 // in the plugin: a listing reads through them.
-func (s *summer) plugin(dir string) {
+func (s *summer) plugin(dir string, named []string) {
 	s.add(dir, nil)
 	s.entries(dir)
-	for _, name := range []string{manifestFile, serversFile} {
-		s.target(dir, filepath.Join(dir, name))
+	for _, f := range formats() {
+		s.target(dir, filepath.Join(dir, filepath.FromSlash(f.manifest)))
+		if holder := path.Dir(f.manifest); holder != "." {
+			if resolved, ok := s.target(dir, filepath.Join(dir, holder)); ok {
+				s.entries(resolved)
+			}
+		}
 	}
-	skills, ok := s.target(dir, filepath.Join(dir, skillsDir))
-	if !ok {
-		return
+	for _, name := range append([]string{serversFile, dotFile}, named...) {
+		if resolved, isDir := s.target(dir, filepath.Join(dir, filepath.FromSlash(name))); resolved != "" && !isDir {
+			s.dirs = append(s.dirs, filepath.Dir(resolved))
+		} else if isDir {
+			s.skills(dir, resolved)
+		}
 	}
+	if skills, ok := s.target(dir, filepath.Join(dir, skillsDir)); ok {
+		s.skills(dir, skills)
+	}
+}
+
+// skills sums a folder of skills of the plugin in dir.
+func (s *summer) skills(dir, skills string) {
 	s.entries(skills)
 	entries, _ := os.ReadDir(skills)
 	for _, entry := range entries {

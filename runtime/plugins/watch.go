@@ -71,7 +71,7 @@ func (c *Catalog) Watch(ctx context.Context) *Watcher {
 	}
 	// A catalog's first look is the state that later ones are compared with.
 	for _, folder := range c.config.Folders {
-		loop.places[placeKey{FolderChanged, folder.Path}] = &watched{key: placeKey{FolderChanged, folder.Path}, survey: folderSurvey(folder)}
+		loop.places[placeKey{FolderChanged, folder.Path}] = &watched{key: placeKey{FolderChanged, folder.Path}, survey: folderSurvey(folder, c.namedBy)}
 	}
 	if notifies {
 		notifier, err := fsnotify.NewBufferedWatcher(1024)

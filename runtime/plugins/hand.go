@@ -1,0 +1,4 @@
+package plugins
+
+// handFile is where connectors are that have no bundle.
+const handFile = "connectors.json"
