@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 )
 
@@ -12,6 +13,20 @@ type Client struct {
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"createdAt"`
 	Scope     Scope     `json:"scope"`
+	// RotatedAt is when it got the token that it has now, if not when it was made.
+	RotatedAt *time.Time `json:"rotatedAt,omitempty"`
+	// SeenAt is its last request in this run of Sallyport.
+	SeenAt *time.Time `json:"seenAt,omitempty"`
+	// OpenSessions are its connections that are open now.
+	OpenSessions int `json:"openSessions"`
+}
+
+// ScopeChange names what a client is to see, or no longer: PLUGIN/SERVER or
+// PLUGIN/SERVER:TOOL.
+type ScopeChange struct {
+	Only []string `json:"only,omitempty"`
+	// All grants everything that is enabled, now and later; with grant alone.
+	All bool `json:"all,omitempty"`
 }
 
 // Scope is what a client may see: everything that is enabled, or only some.
@@ -55,6 +70,19 @@ var clientRoutes = []Route{{
 	Method: http.MethodDelete, Path: "/v1/clients/{name}", Access: Operator,
 	Summary: "Removes a client: its token and its sessions end.", Answer: Done{}, Serve: (*Server).removeClient,
 }, {
+	Method: http.MethodGet, Path: "/v1/clients/{name}", Access: Operator,
+	Summary: "One client: what it sees, when it was seen, what it has open.", Answer: Client{}, Serve: (*Server).showClient,
+}, {
+	Method: http.MethodPost, Path: "/v1/clients/{name}/grant", Access: Operator,
+	Summary: "Lets a client see more, in open sessions too.", Body: ScopeChange{}, Answer: Client{}, Serve: (*Server).grantClient,
+}, {
+	Method: http.MethodPost, Path: "/v1/clients/{name}/revoke", Access: Operator,
+	Summary: "Lets a client see less, at once: its calls of what it loses are cancelled.", Body: ScopeChange{}, Answer: Client{}, Serve: (*Server).revokeFromClient,
+}, {
+	Method: http.MethodPost, Path: "/v1/clients/{name}/rotate", Access: Operator,
+	Summary: "Gives a client another token, shown once; the old one and its sessions end at once.",
+	Answer:  ClientToken{}, Serve: (*Server).rotateClient,
+}, {
 	Method: http.MethodPost, Path: "/v1/clients/{name}/session", Access: Operator,
 	Summary: "A token for one process of a client, for sallyport mcp; it ends with this sidecar.",
 	Answer:  ClientToken{}, Serve: (*Server).clientSession,
@@ -66,10 +94,75 @@ func (s *Server) listClients(_ Caller, _ *http.Request) (any, error) {
 	}
 	list := ClientList{Clients: []Client{}}
 	for _, c := range s.host.Gate.Clients() {
-		list.Clients = append(list.Clients, Client{Name: c.Name, CreatedAt: c.At,
-			Scope: Scope{All: c.Scope.All, Only: present(c.Scope.Only), OriginalNames: c.Scope.OriginalNames}})
+		list.Clients = append(list.Clients, s.client(c))
 	}
 	return list, nil
+}
+
+func (s *Server) client(c approvals.Client) Client {
+	use := s.host.ClientUse(c.Name)
+	out := Client{Name: c.Name, CreatedAt: c.At, OpenSessions: use.Open,
+		Scope: Scope{All: c.Scope.All, Only: present(c.Scope.Only), OriginalNames: c.Scope.OriginalNames}}
+	if !c.Rotated.IsZero() {
+		out.RotatedAt = &c.Rotated
+	}
+	if !use.Seen.IsZero() {
+		out.SeenAt = &use.Seen
+	}
+	return out
+}
+
+func (s *Server) showClient(_ Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	c, err := s.host.Gate.Client(r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	return s.client(c), nil
+}
+
+func (s *Server) grantClient(c Caller, r *http.Request) (any, error) {
+	return s.changeScope(r, true, func(name string, asked ScopeChange) (approvals.Client, error) {
+		return s.host.GrantClient(r.Context(), name, asked.Only, asked.All, s.by(c))
+	})
+}
+
+func (s *Server) revokeFromClient(c Caller, r *http.Request) (any, error) {
+	return s.changeScope(r, false, func(name string, asked ScopeChange) (approvals.Client, error) {
+		return s.host.RevokeClient(r.Context(), name, asked.Only, s.by(c))
+	})
+}
+
+func (s *Server) changeScope(r *http.Request, mayAll bool, change func(string, ScopeChange) (approvals.Client, error)) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	var asked ScopeChange
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	if asked.All == (len(asked.Only) > 0) || asked.All && !mayAll {
+		return nil, &coded.Error{Code: "scope-invalid", Sentence: "name what is to change: PLUGIN/SERVER or PLUGIN/SERVER:TOOL, and nothing besides all"}
+	}
+	changed, err := change(r.PathValue("name"), asked)
+	if err != nil {
+		return nil, err
+	}
+	return s.client(changed), nil
+}
+
+func (s *Server) rotateClient(c Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	name := r.PathValue("name")
+	token, err := s.host.RotateClient(r.Context(), name, s.by(c))
+	if err != nil {
+		return nil, err
+	}
+	return ClientToken{Name: name, Token: token}, nil
 }
 
 func (s *Server) addClient(c Caller, r *http.Request) (any, error) {
@@ -96,7 +189,7 @@ func (s *Server) removeClient(c Caller, r *http.Request) (any, error) {
 		return nil, err
 	}
 	name := r.PathValue("name")
-	if err := s.host.Gate.RemoveClient(r.Context(), name, s.by(c)); err != nil {
+	if err := s.host.RemoveClient(r.Context(), name, s.by(c)); err != nil {
 		return nil, err
 	}
 	return Done{OK: true}, nil

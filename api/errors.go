@@ -50,6 +50,7 @@ var statusOf = map[string]int{
 	"decision-unknown":     http.StatusNotFound,
 	"installation-unknown": http.StatusNotFound,
 	"client-unknown":       http.StatusNotFound,
+	"client-removed":       http.StatusForbidden,
 	"method-not-allowed":   http.StatusMethodNotAllowed,
 	"body-too-large":       http.StatusRequestEntityTooLarge,
 	"content-type":         http.StatusUnsupportedMediaType,

@@ -132,7 +132,8 @@ func TestMethodsAndAddresses(t *testing.T) {
 		{"PUT", "/v1/plugins", "GET, HEAD"},
 		{"DELETE", "/v1/plugins/scan", "GET, HEAD, POST"}, // GET: a plugin may be called scan
 		{"PATCH", "/v1/clients", "GET, HEAD, POST"},
-		{"GET", "/v1/clients/absent", "DELETE"},
+		{"PATCH", "/v1/clients/absent", "GET, HEAD, DELETE"},
+		{"GET", "/v1/clients/absent/grant", "POST"},
 		{"OPTIONS", "/v1/status", "GET, HEAD"},
 		{"PUT", "/mcp", "GET, HEAD, POST, DELETE"},
 	} {
@@ -160,8 +161,22 @@ func TestClientsByTheAPI(t *testing.T) {
 		{name: "not with a scope that is both", request: post("/v1/clients", `{"name":"x","scope":{"all":true,"only":["fake/main"]}}`), status: 400, code: "scope-invalid"},
 		{name: "not with a scope that is no connector", request: post("/v1/clients", `{"name":"x","scope":{"only":["../x"]}}`), status: 400, code: "scope-invalid"},
 		{name: "the list has it, without a token", request: get("/v1/clients"), status: 200, has: []string{`"name":"claude"`, `"only":[]`}, not: []string{"token", "hash"}},
+		{name: "it is shown", request: get("/v1/clients/claude"), status: 200, has: []string{`"all":true`, `"openSessions":0`}, not: []string{"token", "hash", "seenAt"}},
+		{name: "what is not there is not shown", request: get("/v1/clients/absent"), status: 404, code: "client-unknown"},
+		{name: "it sees everything already", request: post("/v1/clients/claude/grant", `{"only":["fake/main"]}`), status: 409, code: "scope-all"},
+		{name: "less", request: post("/v1/clients/claude/revoke", `{"only":["fake/main"]}`), status: 200, has: []string{`"all":false`, `"only":[]`}},
+		{name: "less than that is none", request: post("/v1/clients/claude/revoke", `{"only":["fake/main"]}`), status: 409, code: "scope-absent"},
+		{name: "more", request: post("/v1/clients/claude/grant", `{"only":["fake/main:echo"]}`), status: 200, has: []string{`"only":["fake/main:echo"]`}},
+		{name: "all again", request: post("/v1/clients/claude/grant", `{"all":true}`), status: 200, has: []string{`"all":true`}},
+		{name: "not all and some", request: post("/v1/clients/claude/grant", `{"all":true,"only":["fake/main"]}`), status: 400, code: "scope-invalid"},
+		{name: "not nothing", request: post("/v1/clients/claude/grant", `{}`), status: 400, code: "scope-invalid"},
+		{name: "not less of all", request: post("/v1/clients/claude/revoke", `{"all":true}`), status: 400, code: "scope-invalid"},
+		{name: "not what is no connector", request: post("/v1/clients/claude/revoke", `{"only":["../x"]}`), status: 400, code: "scope-invalid"},
+		{name: "another token", request: post("/v1/clients/claude/rotate", ""), status: 200, has: []string{`"token":"sp_`}},
+		{name: "for nobody", request: post("/v1/clients/absent/rotate", ""), status: 404, code: "client-unknown"},
 		{name: "it is removed", request: remove("/v1/clients/claude"), status: 200, has: []string{`{"ok":true}`}},
 		{name: "once", request: remove("/v1/clients/claude"), status: 404, code: "client-unknown"},
+		{name: "no session for who was removed", request: post("/v1/clients/claude/session", ""), status: 403, code: "client-removed"},
 		{name: "a session for a client that is the operator", request: post("/v1/clients/operator/session", ""), status: 400, code: "client-name-invalid"},
 	})
 }
@@ -199,7 +214,7 @@ func TestEveryAnswerFitsTheContract(t *testing.T) {
 	for _, connector := range []string{"fake/main", "two/a", "two/b"} {
 		plugin, server, _ := strings.Cut(connector, "/")
 		for _, route := range api.Routes() {
-			path := strings.NewReplacer("{plugin}", plugin, "{server}", server, "{id}", asked.ID, "{installation}", begun.ID).Replace(route.Path)
+			path := strings.NewReplacer("{plugin}", plugin, "{server}", server, "{id}", asked.ID, "{installation}", begun.ID, "{name}", "agent").Replace(route.Path)
 			if route.Method != http.MethodGet || route.Answer == nil || path == "/v1/plugins/two" {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -124,7 +123,10 @@ func printCall(p *page, call api.CallQuestion) {
 	p.line("\n%s\n", call.Sentence)
 	p.field("risk", string(call.Class))
 	p.line("arguments")
-	for line := range strings.SplitSeq(call.Arguments, "\n") {
+	if call.Arguments == "" {
+		p.line("  not kept once the question is closed")
+	}
+	for line := range lines(call.Arguments) {
 		p.line("  %s", line)
 	}
 	if call.LeftOut {

@@ -154,6 +154,13 @@ func bindKept(saved int) (net.Listener, error) {
 	return ln, nil
 }
 
+// SavedPort returns the port that the next start will ask for, as far as one was
+// kept.
+func SavedPort(stateDir string) (port int, ok bool) {
+	port, _ = readPort(filepath.Join(stateDir, portFile))
+	return port, port != 0
+}
+
 func save(dir string, port int) []Note {
 	err := atomicfile.Write(filepath.Join(dir, portFile), []byte(strconv.Itoa(port)+"\n"), 0o600)
 	if err == nil {

@@ -108,7 +108,7 @@ func (g *Gate) stillOpen(d Decision) error {
 func (g *Gate) answered(d Decision, state DecisionState, answer string, by By) Decision {
 	now := g.now()
 	d.State, d.Answer, d.AnsweredBy, d.AnsweredAt = state, answer, &by, &now
-	return d
+	return d.withoutArguments()
 }
 
 func (g *Gate) answerAudit(action string, d Decision, by By) audit.Record {

@@ -22,6 +22,9 @@ const (
 	// retryTime is how long an allow that nobody waited for serves one identical
 	// call.
 	retryTime = 5 * time.Minute
+	// deniedTime is how long a deny holds for identical calls: nobody is asked the
+	// same question twice for the same bytes.
+	deniedTime = 10 * time.Minute
 	// maxOpenCalls is how many open questions about calls one client may cause.
 	maxOpenCalls = 32
 	// tellEvery is how often a waiting agent hears that it waits.
@@ -59,6 +62,7 @@ type callWait struct {
 	asked Decision      // as it was asked; never changes
 	done  chan struct{} // closed when the decision is
 	ended DecisionState // how; set before done is closed
+	code  string        // and why, where nobody answered
 }
 
 // unused is an allow that no call has used yet.
@@ -73,7 +77,8 @@ type unused struct {
 // waiting, called at once and every 10 s meanwhile, returns at once; it may be nil.
 //
 // Everything but an allow is a refusal: policy-denied, call-denied, call-expired,
-// call-cancelled, call-interrupted, call-limit, or why the grant ended. The caller
+// call-cancelled, call-interrupted, call-limit,
+// denied-recently, scope-changed, or why the grant ended. The caller
 // proves again that the call may be made: the world went on meanwhile.
 func (g *Gate) Consent(ctx context.Context, c CallGrant, sent string, params json.RawMessage, waiting func()) error {
 	switch g.Verdict(c) {
@@ -124,6 +129,10 @@ func (g *Gate) beginCall(ctx context.Context, c CallGrant, q CallQuestion) (*cal
 	if served, err := g.serveRetry(ctx, c, q); served || err != nil {
 		return nil, err
 	}
+	if g.deniedRecently(c, q) {
+		return nil, &coded.Error{Code: "denied-recently", Sentence: "the operator denied this very call a moment ago, and is not asked again",
+			Next: "do not repeat it; the operator can allow the tool with sallyport policy set"}
+	}
 	by := By{q.Client, ViaAgent}
 	open := 0
 	for _, d := range g.decisions {
@@ -157,6 +166,21 @@ func (g *Gate) serveRetry(ctx context.Context, c CallGrant, q CallQuestion) (boo
 		}
 	}
 	return false, nil
+}
+
+// deniedRecently reports whether the operator said no to this very call within the
+// last minutes. A clock that went back makes a no last no longer. g.mu is held.
+func (g *Gate) deniedRecently(c CallGrant, q CallQuestion) bool {
+	for _, d := range g.decisions {
+		if d.Kind != KindCall || d.State != DecisionDenied || d.AnsweredAt == nil {
+			continue
+		}
+		age := g.now().Sub(*d.AnsweredAt)
+		if age >= 0 && age < deniedTime && d.Identity == c.grant.Identity() && d.Subject() == c.grant.ID() && d.Call.same(q) {
+			return true
+		}
+	}
+	return false
 }
 
 // noteCall writes into a decision's journal. g.mu is held.
@@ -244,6 +268,9 @@ func (g *Gate) settleCall(ctx context.Context, w *callWait) error {
 		return &coded.Error{Code: "call-expired", Sentence: "nobody answered in time, so the call was not made",
 			Next: "the operator answers with sallyport decisions; then try again"}
 	}
+	if w.code == codeScopeChanged {
+		return ScopeChanged()
+	}
 	return &coded.Error{Code: "call-interrupted", Sentence: "the question about this call ended without an answer, so the call was not made",
 		Next: "try again"}
 }
@@ -284,7 +311,7 @@ func (g *Gate) endCall(ctx context.Context, w *callWait, state DecisionState, co
 	}
 	if err != nil {
 		g.log.Error("a decision cannot be closed", "error", err)
-		g.wake(w.asked.ID, state)
+		g.wake(w.asked.ID, state, code)
 		return
 	}
 	g.tell(Event{"decision", d.Subject(), code})
@@ -308,9 +335,9 @@ func (g *Gate) closeCall(t *transaction, d Decision, state DecisionState, code s
 }
 
 // wake ends the wait on a decision that is closed. g.mu is held.
-func (g *Gate) wake(decision string, state DecisionState) {
+func (g *Gate) wake(decision string, state DecisionState, code string) {
 	if w := g.waiting[decision]; w != nil {
-		w.ended = state
+		w.ended, w.code = state, code
 		delete(g.waiting, decision)
 		close(w.done)
 	}
@@ -339,17 +366,8 @@ func (g *Gate) interruptCalls(ctx context.Context) error {
 // dropClient adds to t that a client is gone: its questions close, and nothing
 // that was answered it stands for whoever gets its name. g.mu is held.
 func (g *Gate) dropClient(t *transaction, name string) error {
-	for _, d := range g.decisions {
-		if d.Kind == KindCall && d.State == DecisionOpen && d.Call.Client == name {
-			if err := g.closeCall(t, *d, DecisionSuperseded, "client-removed"); err != nil {
-				return err
-			}
-		}
-	}
-	for id, u := range g.unused {
-		if u.decision.Call.Client == name {
-			delete(g.unused, id)
-		}
+	if err := g.closeCallsOf(t, name, "client-removed", func(string, string) bool { return true }); err != nil {
+		return err
 	}
 	p := g.policy.Load()
 	g.setSession(slices.DeleteFunc(slices.Clone(p.session), func(s Standing) bool { return s.Client == name }))

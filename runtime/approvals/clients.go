@@ -24,23 +24,14 @@ import (
 // has no token and sees everything; no client can be given it.
 const Operator = "operator"
 
-// Scope says which connectors and tools a client sees (spec/permissions.md). The
-// zero Scope sees none.
-type Scope struct {
-	All bool `json:"all"`
-	// Only lists "PLUGIN/SERVER" or "PLUGIN/SERVER:TOOL".
-	Only []string `json:"only"`
-	// OriginalNames shows tools under the server's own names: only where the scope
-	// is exactly one connector, so that no two can clash.
-	OriginalNames bool `json:"originalNames"`
-}
-
 // Client is an agent program with a token of its own.
 type Client struct {
 	Name  string    `json:"name"`
 	Scope Scope     `json:"scope"`
 	At    time.Time `json:"at"`
 	By    By        `json:"by"`
+	// Rotated is when it got the token that it has now; zero is At.
+	Rotated time.Time `json:"rotated,omitzero"`
 }
 
 // client is what is sealed; the token's SHA-256 stands for it.
@@ -71,27 +62,12 @@ func (g *Gate) AddClient(ctx context.Context, name string, scope Scope, by By) (
 	if _, there := (*g.clients.Load())[name]; there {
 		return "", coded.New("client-exists", fmt.Sprintf("there is a client %q already", name))
 	}
-	c := client{schemaVersion, tokenSum(token), Client{name, scope, g.now(), by}}
-	return token, g.writeClient(ctx, audit.ClientAdd, name, &c, by)
-}
-
-// SetClientScope changes what a client sees; its token stays.
-func (g *Gate) SetClientScope(ctx context.Context, name string, scope Scope, by By) error {
-	if err := scope.check(); err != nil {
-		return err
+	c := client{schemaVersion, tokenSum(token), Client{Name: name, Scope: scope, At: g.now(), By: by}}
+	t := newTransaction()
+	if err := g.noteRemoved(t, name, false); err != nil {
+		return "", err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := by.mayAnswer(g.docs.guiOnly()); err != nil {
-		return err
-	}
-	old := (*g.clients.Load())[name]
-	if old == nil {
-		return unknownClient()
-	}
-	c := *old
-	c.Scope = scope
-	return g.writeClient(ctx, audit.ClientGrant, name, &c, by)
+	return token, g.writeClient(ctx, t, audit.ClientAdd, name, &c, by)
 }
 
 // RemoveClient ends a client: its tokens are worth nothing from then on.
@@ -104,20 +80,29 @@ func (g *Gate) RemoveClient(ctx context.Context, name string, by By) error {
 	if _, known := g.docs.rows[docKey{clientKind, name}]; !known {
 		return unknownClient()
 	}
-	return g.writeClient(ctx, audit.ClientRemove, name, nil, by)
+	return g.writeClient(ctx, newTransaction(), audit.ClientRemove, name, nil, by)
 }
 
-func (g *Gate) writeClient(ctx context.Context, action, name string, c *client, by By) error {
-	t := newTransaction()
+// writeClient commits t with c as the client, or without the client where c is nil.
+// g.mu is held.
+func (g *Gate) writeClient(ctx context.Context, t *transaction, action, name string, c *client, by By, targets ...string) error {
 	if c == nil {
 		t.batch.remove(clientKind, name)
+		if err := g.noteRemoved(t, name, true); err != nil {
+			return err
+		}
 		if err := g.dropClient(t, name); err != nil {
 			return err
 		}
 	} else if err := t.batch.put(clientKind, name, c); err != nil {
 		return err
 	}
-	t.audit = append(t.audit, audit.Record{Action: action, Result: audit.OK, Client: name, Actor: by.User, Via: by.Via})
+	if len(targets) == 0 {
+		targets = []string{""}
+	}
+	for _, target := range targets {
+		t.audit = append(t.audit, audit.Record{Action: action, Result: audit.OK, Client: name, Target: target, Actor: by.User, Via: by.Via})
+	}
 	if err := g.commit(ctx, t); err != nil {
 		return err
 	}
@@ -143,7 +128,12 @@ func (g *Gate) takeOverClients() {
 		}
 	}
 	g.clients.Store(&clients)
+	g.scopes.Add(1)
 }
+
+// ScopesRevision differs whenever a client or a scope does, from the moment on at
+// which the change counts.
+func (g *Gate) ScopesRevision() uint64 { return g.scopes.Load() }
 
 // Clients lists the clients by name.
 func (g *Gate) Clients() []Client {
@@ -225,53 +215,6 @@ func (g *Gate) clientMay(name string, id plugins.ID, tool string) *coded.Error {
 	}
 	// The same words whether or not the tool exists: a client never learns that.
 	return &coded.Error{Code: codeDenied, Sentence: "the client has no such tool", Next: "the operator can grant it with sallyport clients"}
-}
-
-// entry takes a line of Only apart. The first colon ends the connector, so that a
-// line has one reading: a server whose name holds a colon can be seen by a scope of
-// everything only, and never by one that was meant for a tool.
-func entry(line string) (id, tool string, whole bool) {
-	id, tool, found := strings.Cut(line, ":")
-	return id, tool, !found
-}
-
-func (s Scope) covers(id, tool string) bool {
-	return slices.ContainsFunc(s.Only, func(line string) bool {
-		of, name, whole := entry(line)
-		return of == id && (whole || name == tool)
-	})
-}
-
-func (s Scope) whole(id string) bool {
-	return slices.ContainsFunc(s.Only, func(line string) bool {
-		of, _, whole := entry(line)
-		return of == id && whole
-	})
-}
-
-func (s Scope) sees(id string) bool {
-	return s.All || slices.ContainsFunc(s.Only, func(line string) bool {
-		of, _, _ := entry(line)
-		return of == id
-	})
-}
-
-func (s Scope) check() error {
-	connectors := map[string]bool{}
-	for _, line := range s.Only {
-		id, _, _ := entry(line)
-		if _, err := plugins.ParseID(id); err != nil || Visible(line) != line {
-			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(line)))
-		}
-		connectors[id] = true
-	}
-	if s.All && len(s.Only) > 0 {
-		return coded.New("scope-invalid", "a scope is everything or a list, not both")
-	}
-	if s.OriginalNames && (s.All || len(connectors) != 1) {
-		return coded.New("scope-invalid", "a client sees original names only where its scope is exactly one connector")
-	}
-	return nil
 }
 
 // checkClientName refuses, with what cannot be seen, what has a meaning in the

@@ -100,6 +100,17 @@ func (d Decision) Open() bool {
 // of it is in the approval, and a thousand old questions are not to be kept whole.
 func (d Decision) closed(state DecisionState, code string) Decision {
 	d.State, d.Code, d.Offered = state, code, nil
+	return d.withoutArguments()
+}
+
+// withoutArguments drops the arguments of a call, which are for whoever answers: what
+// is kept is their sum, which says which call it was.
+func (d Decision) withoutArguments() Decision {
+	if d.Call != nil {
+		call := *d.Call
+		call.Arguments, call.LeftOut = "", false
+		d.Call = &call
+	}
 	return d
 }
 

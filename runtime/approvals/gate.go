@@ -65,6 +65,7 @@ type Gate struct {
 	// clients is read by every call, without the lock.
 	clients atomic.Pointer[map[string]*client]
 	policy  atomic.Pointer[policy] // as clients
+	scopes  atomic.Uint64          // counts changes of clients
 
 	// collecting is held for writing while snapshots are dropped, and for reading
 	// while one is made that the set of those to keep may not have yet.
@@ -168,7 +169,7 @@ func (g *Gate) Close() error {
 	g.closed = true
 	why := coded.New("closing", "Sallyport is closing")
 	for decision := range g.waiting {
-		g.wake(decision, DecisionInterrupted) // on disk when it is opened again
+		g.wake(decision, DecisionInterrupted, "") // on disk when it is opened again
 	}
 	for id, l := range g.lives {
 		l.end(why)
@@ -219,7 +220,7 @@ func (g *Gate) takeOverRow(key docKey) {
 		if d, err := decodeDecision(body); err == nil && d.ID == key.id && (d.Kind == KindCall) == (d.Call != nil) && (d.Stage == StageBundle) == (d.Bundle != nil) {
 			g.decisions[key.id] = d
 			if !d.Open() {
-				g.wake(d.ID, d.State)
+				g.wake(d.ID, d.State, d.Code)
 			}
 		}
 	}

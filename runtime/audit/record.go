@@ -63,6 +63,8 @@ const (
 	ClientAdd    = "client.add"
 	ClientRemove = "client.remove"
 	ClientGrant  = "client.grant"
+	ClientRevoke = "client.revoke"
+	ClientRotate = "client.rotate"
 	Import       = "import"
 	Connect      = "connect"
 	Console      = "console"
@@ -83,7 +85,7 @@ func Actions() []string {
 	return []string{
 		Install, Enable, Disable, Update, Uninstall, Ask, Allow, Deny, Expire, Revoke,
 		Start, Stop, Crash, Park, Call, Refuse, SecretSet, SecretDelete, SecretUse,
-		ClientAdd, ClientRemove, ClientGrant, Import, Connect, Console, Setting, Export, Retain,
+		ClientAdd, ClientRemove, ClientGrant, ClientRevoke, ClientRotate, Import, Connect, Console, Setting, Export, Retain,
 	}
 }
 

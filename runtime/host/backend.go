@@ -32,7 +32,9 @@ type catalogs struct {
 // on disk since is listed still: a call of it is refused and says why.
 func (b *backend) Catalog(_ context.Context, client string) (gateway.Catalog, error) {
 	h := (*Host)(b)
-	now := h.catalogs.revision.Load()
+	// A change of scope counts from the moment that the gate has it, not from that at
+	// which it is told here.
+	now := h.catalogs.revision.Load() + h.Gate.ScopesRevision()
 	h.catalogs.mu.Lock()
 	defer h.catalogs.mu.Unlock()
 	if h.catalogs.at != now || h.catalogs.kept == nil {
@@ -60,8 +62,8 @@ func (h *Host) catalogOf(client string) gateway.Catalog {
 }
 
 func (h *Host) exposed(client string, a approvals.Approved) gateway.Exposed {
-	e := gateway.Exposed{ID: a.ID, Instructions: a.Instructions, Capabilities: a.Capabilities}
-	if h.Gate.Whole(client, a.ID) {
+	e := gateway.Exposed{ID: a.ID, Instructions: a.Instructions, Capabilities: a.Capabilities, Partial: !h.Gate.Whole(client, a.ID)}
+	if !e.Partial {
 		e.Prompts, e.Templates, e.Resources = definitions(a.Prompts), definitions(a.Templates), offersResources(a.Capabilities)
 	}
 	for _, tool := range a.Tools {

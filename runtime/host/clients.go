@@ -29,10 +29,15 @@ type processToken struct {
 // SessionToken gives a process of the operator's a token of its own for a client
 // (spec/local-api.md 6). A client that nobody added yet is added, seeing all that
 // is enabled: whoever can ask this can add it anyway, and names of clients are
-// labels, not a wall (spec/permissions.md).
+// labels, not a wall (spec/permissions.md). One that was removed is not: its agent
+// starts the command again by itself, and would be back a moment later.
 func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (string, error) {
 	token, release, err := h.Gate.NewSessionToken(name)
 	if coded.Of(err) == "client-unknown" {
+		if h.Gate.WasRemoved(name) {
+			return "", &coded.Error{Code: "client-removed", Sentence: "the operator removed this client",
+				Next: "to let it in again: sallyport clients add"}
+		}
 		if _, err := h.Gate.AddClient(ctx, name, approvals.Scope{All: true}, by); err != nil && coded.Of(err) != "client-exists" {
 			return "", err
 		}
@@ -49,6 +54,47 @@ func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (
 	h.sessions.open[sha256.Sum256([]byte(token))] = &processToken{release, time.AfterFunc(unusedToken, func() { h.EndSession(token) })}
 	return token, nil
 }
+
+// ClientUse is what a client is doing, as far as this run of Sallyport has seen.
+func (h *Host) ClientUse(name string) gateway.Use { return h.Gateway.Use(name) }
+
+// GrantClient lets a client see more; all is everything that is enabled.
+func (h *Host) GrantClient(ctx context.Context, name string, lines []string, all bool, by approvals.By) (approvals.Client, error) {
+	if all {
+		return h.Gate.GrantAll(ctx, name, by)
+	}
+	return h.Gate.GrantClient(ctx, name, lines, by)
+}
+
+// RevokeClient lets a client see less. Once it returns, nothing that the client lost
+// is in flight any more.
+func (h *Host) RevokeClient(ctx context.Context, name string, lines []string, by approvals.By) (approvals.Client, error) {
+	c, err := h.Gate.RevokeClient(ctx, name, lines, by)
+	if err == nil {
+		h.Gateway.Narrowed(name, approvals.ScopeChanged())
+	}
+	return c, err
+}
+
+// RotateClient gives a client another token. Once it returns, nothing of what was
+// opened with the old one is open.
+func (h *Host) RotateClient(ctx context.Context, name string, by approvals.By) (token string, err error) {
+	if token, err = h.Gate.RotateClient(ctx, name, by); err == nil {
+		h.Gateway.Forget(name, "the client has got another token")
+	}
+	return token, err
+}
+
+// RemoveClient ends a client and what it has open.
+func (h *Host) RemoveClient(ctx context.Context, name string, by approvals.By) error {
+	err := h.Gate.RemoveClient(ctx, name, by)
+	if err == nil {
+		h.Gateway.Forget(name, clientRemoved)
+	}
+	return err
+}
+
+const clientRemoved = "the client was removed"
 
 // BeginSession says that a process's stream is open, so that its token lasts as
 // long as that.

@@ -158,7 +158,7 @@ func (h *Host) fromGate(e approvals.Event) {
 		h.notify.tell(gateway.Event{Kind: gateway.AccessChanged, Connector: e.ID})
 	}
 	if e.Kind == "clients" && !h.isClient(e.Code) {
-		h.Gateway.Forget(e.Code)
+		h.Gateway.Forget(e.Code, clientRemoved)
 	}
 	if e.Kind == "connector" && e.Code == "" {
 		h.Pool.Unpark(e.ID)

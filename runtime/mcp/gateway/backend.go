@@ -58,6 +58,9 @@ type Exposed struct {
 	Capabilities json.RawMessage
 	// Resources is true where the server offers resources.
 	Resources bool
+	// Partial is true where the client's scope is some of the tools: it hears nothing
+	// of the connector's prompts and resources.
+	Partial bool
 	// Modern is true where the connection with the server is of 2026-07-28
 	// (server/discover, no initialize). Requests then reach it with that
 	// generation's _meta, for agents of either, and it asks agents by answering

@@ -157,7 +157,7 @@ func TestWhatARemovedClientHasOpenEnds(t *testing.T) {
 		defer r.gateway.mu.Unlock()
 		return len(r.gateway.streams) == 1 && len(r.gateway.listeners) == 1
 	})
-	r.gateway.Forget("agent")
+	r.gateway.Forget("agent", "the client was removed")
 	if err := <-served; err == nil || !strings.Contains(err.Error(), "removed") {
 		t.Error("the stream:", err)
 	}

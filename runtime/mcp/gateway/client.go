@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sallyport/runtime/plugins"
 )
@@ -13,13 +14,17 @@ import (
 type clientState struct {
 	name     string
 	view     atomic.Pointer[view]
-	inFlight atomic.Int64 // requests without a session
-	waiting  int          // parked works, under Gateway.mu
+	told     atomic.Pointer[view] // what its open ends were last told of
+	seen     atomic.Int64         // unix nanoseconds of the last request
+	inFlight atomic.Int64         // requests without a session
+	waiting  int                  // parked works, under Gateway.mu
 
 	mu     sync.Mutex
 	owners map[string][]plugins.ID // resource URI → who lists it, learned with learnedAt
 	known  map[plugins.ID]bool     // whose resources are in owners whole
 	at     uint64                  // the revision that owners belongs to
+
+	flights map[*flight]struct{}
 }
 
 // maxOwners bounds the URIs remembered for one client.
@@ -33,14 +38,49 @@ func (g *Gateway) state(client string) *clientState {
 		state = &clientState{name: client}
 		g.clients[client] = state
 	}
+	state.touch()
 	return state
 }
 
-// Forget ends what a client has open. It is for one that was removed: its token
-// opens nothing any more, and what it opened before must not come back to life
-// with another client of the name. A request that is being served ends by itself.
-func (g *Gateway) Forget(client string) {
-	const reason = "the client was removed"
+func (c *clientState) touch() { c.seen.Store(time.Now().UnixNano()) }
+
+// Use is what a client is doing.
+type Use struct {
+	Open int       // sessions, streams and listeners
+	Seen time.Time // the last request since the gateway started or forgot it; zero is none
+}
+
+// Use returns what a client is doing now.
+func (g *Gateway) Use(client string) Use {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := g.clients[client]
+	if state == nil {
+		return Use{}
+	}
+	u := Use{Seen: time.Unix(0, state.seen.Load()).UTC()}
+	for _, s := range g.sessions {
+		if s.client == state {
+			u.Open++
+		}
+	}
+	for s := range g.streams {
+		if s.client == state {
+			u.Open++
+		}
+	}
+	for l := range g.listeners {
+		if l.client == state && l.alone {
+			u.Open++
+		}
+	}
+	return u
+}
+
+// Forget ends what a client has open and in flight. It is for one that was removed,
+// or got another token: the old one opens nothing any more, and what it opened before
+// must not go on, or come back to life with another client of the name.
+func (g *Gateway) Forget(client, reason string) {
 	g.mu.Lock()
 	state := g.clients[client]
 	delete(g.clients, client)
@@ -67,6 +107,10 @@ func (g *Gateway) Forget(client string) {
 		}
 	}
 	g.mu.Unlock()
+	if state == nil {
+		return
+	}
+	state.ground(ended(reason), func(*flight) bool { return false })
 	for _, s := range open {
 		g.end(s, reason)
 	}
@@ -89,6 +133,7 @@ func (g *Gateway) look(ctx context.Context, state *clientState) (*view, error) {
 	}
 	v := newView(state.name, catalog)
 	state.view.Store(v)
+	state.told.CompareAndSwap(nil, v)
 	return v, nil
 }
 

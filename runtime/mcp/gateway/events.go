@@ -97,19 +97,18 @@ func (g *Gateway) audiences() map[*clientState]*audience {
 
 // tellChanges tells each client about changed lists that are its own: of a
 // connector in its view, or, when access changed, of lists that differ from what
-// they were. A client never hears about anything else.
+// they were told of last. A client never hears about anything else.
 func (g *Gateway) tellChanges(pending map[change]bool) {
 	for client, audience := range g.audiences() {
-		before := client.view.Load()
 		after, err := g.look(g.ctx, client)
 		if err != nil {
 			continue
 		}
 		var kinds [len(listMethods)]bool
+		before := client.told.Swap(after)
+		differences(before, after, &kinds)
 		for one := range pending {
-			if one.kind == AccessChanged {
-				differences(before, after, &kinds)
-			} else if after.shows(one.connector) || before.shows(one.connector) {
+			if one.kind != AccessChanged && (after.hears(one) || before.hears(one)) {
 				kinds[one.kind] = true
 			}
 		}
@@ -131,6 +130,11 @@ func (g *Gateway) tellChanges(pending map[change]bool) {
 }
 
 func (v *view) shows(id plugins.ID) bool { return v != nil && v.connectors[id] != nil }
+
+// hears reports whether a changed list is one of the client's own.
+func (v *view) hears(c change) bool {
+	return v.shows(c.connector) && (c.kind == ToolsChanged || v.whole(c.connector))
+}
 
 func differences(before, after *view, kinds *[len(listMethods)]bool) {
 	if before == nil || before == after {
@@ -163,17 +167,17 @@ func (a *audience) tellList(kind EventKind) {
 	}
 }
 
-// showsNow reports whether a client may hear of a connector at this moment: its
-// scope may have become narrower since it subscribed.
-func (g *Gateway) showsNow(client *clientState, id plugins.ID) bool {
+// wholeNow reports whether a client may hear of a connector's resources at this
+// moment: its scope may have become narrower since it subscribed.
+func (g *Gateway) wholeNow(client *clientState, id plugins.ID) bool {
 	v, err := g.look(g.ctx, client)
-	return err == nil && v.shows(id)
+	return err == nil && v.whole(id)
 }
 
 func (g *Gateway) tellUpdated(e Event) {
 	uri := text(e.Params, "uri")
 	for client, audience := range g.audiences() {
-		if !g.showsNow(client, e.Connector) {
+		if !g.wholeNow(client, e.Connector) {
 			continue
 		}
 		for _, s := range audience.sessions {

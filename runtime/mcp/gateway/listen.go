@@ -14,6 +14,7 @@ type listener struct {
 	id      []byte // of the request: every notification carries it
 	out     sink
 	end     context.CancelCauseFunc
+	alone   bool // over HTTP: not in a stream
 	kinds   [len(listMethods)]bool
 	watches map[string]plugins.ID
 }
@@ -51,7 +52,7 @@ func (g *Gateway) listen(c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{client: c.client, id: c.id, out: c.out, end: c.cancel, watches: map[string]plugins.ID{}}
+	l := &listener{client: c.client, id: c.id, out: c.out, end: c.cancel, alone: c.session == nil, watches: map[string]plugins.ID{}}
 	agreed := "{"
 	for kind, name := range [...]string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
 		if value, _ := lookup(wanted, name); string(value) == "true" {

@@ -64,9 +64,9 @@ func badParams(format string, args ...any) error {
 
 // request forwards a request other than tools/call.
 func (g *Gateway) request(c *call, to *Exposed, params json.RawMessage) (json.RawMessage, error) {
-	return g.forward(c, to, params, func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
+	return g.forward(c, to, params, g.whileSeen(c.client, to.ID, "", func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
 		return g.backend.Request(ctx, c.client.name, to.ID, c.method, params, up)
-	})
+	}))
 }
 
 type send func(context.Context, json.RawMessage, Upstream) (json.RawMessage, error)

@@ -126,7 +126,10 @@ func (g *Gateway) end(s *session, reason string) {
 	}
 }
 
-func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
+func (s *session) touch() {
+	s.used.Store(time.Now().UnixNano())
+	s.client.touch()
+}
 
 // idle reports whether nobody would miss the session now: no stream is open and
 // no request is in flight but those whose agent has hung up.

@@ -19,9 +19,10 @@ func (g *Gateway) callTool(c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.forward(c, tool.connector, params, func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
-		return g.backend.Call(ctx, c.client.name, tool.connector.ID, tool.original, params, up)
-	})
+	id := tool.connector.ID
+	return g.forward(c, tool.connector, params, g.whileSeen(c.client, id, tool.original, func(ctx context.Context, params json.RawMessage, up Upstream) (json.RawMessage, error) {
+		return g.backend.Call(ctx, c.client.name, id, tool.original, params, up)
+	}))
 }
 
 func (g *Gateway) getPrompt(c *call) (json.RawMessage, error) {
