@@ -39,11 +39,17 @@ type called struct {
 // start calls a tool with a progress token, and returns where it ends.
 func (a *sdkAgent) start(t *testing.T, tool string, args map[string]any) <-chan called {
 	t.Helper()
+	return a.startWith(context.Background(), t, tool, args)
+}
+
+// startWith is start with an end that the test chooses.
+func (a *sdkAgent) startWith(ctx context.Context, t *testing.T, tool string, args map[string]any) <-chan called {
+	t.Helper()
 	ended := make(chan called, 1)
 	params := &sdk.CallToolParams{Name: tool, Arguments: args}
 	params.SetProgressToken("token-" + t.Name())
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		result, err := a.CallTool(ctx, params)
 		ended <- called{result, err}
@@ -81,10 +87,14 @@ func TestACallIsAskedAbout(t *testing.T) {
 		if got := <-allowed; got.err != nil || got.result.IsError {
 			t.Errorf("allowed: %+v %v", got.result, got.err)
 		}
-		denied := a.start(t, "fake__main__echo", map[string]any{"text": "hi"})
+		no := map[string]any{"text": "hi", "way": t.Name()}
+		denied := a.start(t, "fake__main__echo", no)
 		h.ok("decisions", "answer", h.openCall().ID, "deny")
 		if got := <-denied; got.err == nil || !strings.Contains(got.err.Error(), "call-denied") {
 			t.Errorf("denied: %+v %v", got.result, got.err)
+		}
+		if got := <-a.start(t, "fake__main__echo", no); got.err == nil || !strings.Contains(got.err.Error(), "denied-recently") {
+			t.Errorf("denied, and called again: %+v %v", got.result, got.err)
 		}
 	})
 	a := s.sdkOverHTTP(t, h.addClient("claude"), generations[0])
