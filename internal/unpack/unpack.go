@@ -65,8 +65,6 @@ type Options struct {
 	// KeepCase takes names that are equal but for letter case, which an archive
 	// may not have: on macOS and Windows one of them would be lost.
 	KeepCase bool
-	// Trailer is what may follow a zip's end, by its first bytes; nil is nothing.
-	Trailer []byte
 	// Progress is called now and then; it must be quick. May be nil.
 	Progress func(Progress)
 }

@@ -67,7 +67,7 @@ func (z *zipReader) unpack(e *zipEntry) error {
 		}
 		return nil
 	})
-	if _, ours := err.(flate.InternalError); ours || isCorrupt(err) { //nolint:errorlint // flate's own types
+	if isCorrupt(err) {
 		return damaged(e.name, "an entry cannot be inflated")
 	}
 	if err != nil {

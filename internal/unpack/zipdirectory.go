@@ -144,7 +144,8 @@ func (z *zipReader) end() (zipEnd, error) {
 	}
 	found := -1
 	for i := 0; i+endSize <= len(buf); i++ {
-		if u32(buf[i:]) != endSignature || !z.endsAt(buf[i:]) {
+		// Its comment is followed by nothing.
+		if u32(buf[i:]) != endSignature || int(u16(buf[i+20:])) != len(buf)-i-endSize {
 			continue
 		}
 		if found >= 0 {
@@ -156,18 +157,6 @@ func (z *zipReader) end() (zipEnd, error) {
 		return zipEnd{}, damaged("", "its end is missing")
 	}
 	return z.parseEnd(buf, found, z.size-tail+int64(found))
-}
-
-// endsAt reports whether an end record that begins record is followed by its
-// comment and then by nothing, or by what the caller expects.
-func (z *zipReader) endsAt(record []byte) bool {
-	rest := record[endSize:]
-	comment := int(u16(record[20:]))
-	if comment > len(rest) {
-		return false
-	}
-	rest = rest[comment:]
-	return len(rest) == 0 || len(z.target.opts.Trailer) > 0 && bytes.HasPrefix(rest, z.target.opts.Trailer)
 }
 
 func (z *zipReader) parseEnd(buf []byte, at int, offset int64) (zipEnd, error) {
@@ -309,6 +298,9 @@ func (z *zipReader) locate(entries []zipEntry, directory int64) error {
 		order[i] = &entries[i]
 	}
 	slices.SortFunc(order, func(a, b *zipEntry) int { return cmp.Compare(a.header, b.header) })
+	if len(order) > 0 && order[0].header != 0 {
+		return damaged("", "something stands before its first entry")
+	}
 	for i := 1; i < len(order); i++ {
 		if order[i].header < order[i-1].end {
 			return overlap(order[i].name)
@@ -409,7 +401,8 @@ func (z *zipReader) readAt(b []byte, offset int64) error {
 // isCorrupt reports whether err says that packed bytes are none.
 func isCorrupt(err error) bool {
 	var corrupt flate.CorruptInputError
-	return errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF)
+	var internal flate.InternalError
+	return errors.As(err, &corrupt) || errors.As(err, &internal) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func u16(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }

@@ -21,7 +21,7 @@ func (h *Host) AskUninstall(ctx context.Context, plugin string, purge bool, by a
 	}
 	q := approvals.BundleQuestion{
 		Plugin: plugin, Version: installed.Version, Digest: string(installed.Digest), Source: installed.Origin.Text,
-		Publisher: publisher(installed.Signature), Purge: purge, Servers: h.serversOf(ctx, plugin),
+		Publisher: installed.Publisher, Purge: purge, Servers: h.serversOf(ctx, plugin),
 	}
 	return h.Gate.AskBundle(ctx, approvals.ActUninstall, q, by)
 }
@@ -42,7 +42,7 @@ func (h *Host) AskUndo(ctx context.Context, plugin string, by approvals.By) (app
 	}
 	q := approvals.BundleQuestion{
 		Plugin: plugin, Version: installed.Previous.Version, Digest: string(before), Source: installed.Previous.Origin.Text,
-		Publisher: publisher(installed.Previous.Signature), Replaces: versionOf(installed.Info), Servers: h.serversOf(ctx, plugin),
+		Publisher: installed.Previous.Publisher, Replaces: versionOf(installed.Info), Servers: h.serversOf(ctx, plugin),
 	}
 	return h.Gate.AskBundle(ctx, approvals.ActUndo, q, by)
 }

@@ -57,7 +57,7 @@ func (h *Host) publisherAt(root string) string {
 	if err != nil {
 		return ""
 	}
-	return publisher(installed.Signature)
+	return installed.Publisher
 }
 
 // pluginsRoot is the plugins folder as its links resolve, which is how roots are

@@ -256,7 +256,7 @@ func (h *Host) askInstall(ctx context.Context, staged *install.Staged, by approv
 func (h *Host) installQuestion(ctx context.Context, staged *install.Staged) (action string, q approvals.BundleQuestion, err error) {
 	q = approvals.BundleQuestion{
 		Plugin: staged.Plugin.Name, Version: staged.Plugin.Version, Format: staged.Plugin.Format, Digest: string(staged.Digest),
-		Source: staged.Origin.Text, Staged: staged.ID, Publisher: publisher(staged.Signature), Signature: string(staged.Signature.State),
+		Source: staged.Origin.Text, Staged: staged.ID, Publisher: staged.Publisher(), Signature: string(staged.Signature.State),
 		Files: staged.Files, Bytes: staged.Bytes,
 	}
 	for _, c := range staged.Plugin.Connectors {
@@ -275,15 +275,7 @@ func (h *Host) installQuestion(ctx context.Context, staged *install.Staged) (act
 }
 
 func versionOf(info install.Info) *approvals.BundleVersion {
-	return &approvals.BundleVersion{Version: info.Version, Digest: string(info.Digest), Publisher: publisher(info.Signature)}
-}
-
-// publisher is who signed, as approvals remember it.
-func publisher(s install.Signature) string {
-	if s.State != install.Valid {
-		return ""
-	}
-	return strings.TrimSpace(s.Publisher + " " + s.Key)
+	return &approvals.BundleVersion{Version: info.Version, Digest: string(info.Digest), Publisher: info.Publisher}
 }
 
 // countChanges compares two trees; nil where the old one cannot be read, because it

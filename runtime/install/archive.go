@@ -12,10 +12,8 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/internal/unpack"
+	"sallyport/runtime/signature"
 )
-
-// signatureBlock is what may follow an MCP bundle's zip.
-var signatureBlock = []byte("MCPB_SIG_V1")
 
 // archive unpacks a file. It is copied first: what is hashed, what its signature
 // is checked on and what is unpacked are the same bytes.
@@ -74,11 +72,10 @@ func (j *job) unpackFile(ctx context.Context, file *os.File, dir string) error {
 		return fmt.Errorf("cannot read the archive: %w", pathless(err))
 	}
 	options := j.options("unpacking")
-	options.Trailer = signatureBlock
 	var result unpack.Result
 	switch {
 	case magic[0] == 'P' && magic[1] == 'K':
-		result, err = unpack.Zip(ctx, file, info.Size(), dir, options)
+		result, err = j.unpackZip(ctx, file, info.Size(), dir, options)
 	case magic[0] == 0x1f && magic[1] == 0x8b:
 		result, err = unpack.TarGz(ctx, io.NewSectionReader(file, 0, info.Size()), dir, options)
 	default:
@@ -89,6 +86,23 @@ func (j *job) unpackFile(ctx context.Context, file *os.File, dir string) error {
 	}
 	j.warn(result)
 	return j.liftOnlyFolder(dir)
+}
+
+// unpackZip unpacks what a signature covers, or all of a file without one. A
+// broken signature is a refusal, and nothing is unpacked.
+func (j *job) unpackZip(ctx context.Context, file *os.File, size int64, dir string, options unpack.Options) (unpack.Result, error) {
+	report, err := signature.Verify(ctx, file, size)
+	if err != nil {
+		return unpack.Result{}, err
+	}
+	j.record.Signature = signatureOf(report)
+	return unpack.Zip(ctx, report.Archive, report.Archive.Size(), dir, options)
+}
+
+func signatureOf(report signature.Report) Signature {
+	return Signature{
+		State: report.State, Sentence: report.Sentence(), Publisher: report.Publisher, Certificate: report.Certificate, SignedAt: report.SignedAt,
+	}
 }
 
 // liftOnlyFolder makes the folder that is alone at the top the top, as in

@@ -79,7 +79,7 @@ func (j *job) fetch(ctx context.Context, source Source, vendor Vendor) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(j.tree, 0o755); err != nil {
+	if err := os.Mkdir(j.tree, 0o700); err != nil {
 		return fmt.Errorf("cannot make a staging folder: %w", pathless(err))
 	}
 	npm.dir = j.tree
@@ -127,10 +127,10 @@ func (j *job) writeProject(source Source, vendor Vendor) error {
 		"name": "sallyport-bundle", "private": true, "dependencies": map[string]string{source.Name: source.Version},
 	})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(j.tree, "package.json"), project, 0o644)
+		err = os.WriteFile(filepath.Join(j.tree, "package.json"), project, 0o600)
 	}
 	if err == nil && vendor.Lock != nil {
-		err = os.WriteFile(filepath.Join(j.tree, "package-lock.json"), vendor.Lock, 0o644)
+		err = os.WriteFile(filepath.Join(j.tree, "package-lock.json"), vendor.Lock, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write what npm is to fetch: %w", pathless(err))
@@ -318,7 +318,7 @@ func (j *job) hoist(source Source) error {
 func (j *job) writeJSON(name string, value any) error {
 	data, err := pretty(value)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(j.tree, name), data, 0o644)
+		err = os.WriteFile(filepath.Join(j.tree, name), data, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, pathless(err))

@@ -213,7 +213,7 @@ func hashTarball(ctx context.Context, r io.Reader, key string, want map[string][
 			continue
 		}
 		hash := sha256.New()
-		if _, err := io.Copy(hash, reader); err != nil {
+		if _, err := io.Copy(hash, reader); err != nil { //nolint:gosec // reader ends at the limit
 			return wrongFile(key, "the archive of %s cannot be read")
 		}
 		want[key+"/"+below] = [sha256.Size]byte(hash.Sum(nil))

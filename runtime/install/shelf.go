@@ -24,6 +24,7 @@ type Info struct {
 	Digest      artifact.Digest `json:"digest"`
 	Origin      Origin          `json:"origin"`
 	Signature   Signature       `json:"signature"`
+	Publisher   string          `json:"publisher,omitempty"` // as plugins.Connector.Publisher has it
 	InstalledAt time.Time       `json:"installedAt"`
 }
 
@@ -112,7 +113,7 @@ func (i *Installer) Activate(ctx context.Context, staged *Staged) (Installed, er
 		return Installed{}, &coded.Error{Code: "name-occupied", Sentence: fmt.Sprintf("the plugins folder has a %s that was put there by hand", name),
 			Next: "move it away, then install again"}
 	}
-	info := &Info{Name: name, Version: staged.Plugin.Version, Digest: staged.Digest, Origin: staged.Origin, Signature: staged.Signature, InstalledAt: i.now().UTC()}
+	info := &Info{Name: name, Version: staged.Plugin.Version, Digest: staged.Digest, Origin: staged.Origin, Signature: staged.Signature, Publisher: staged.Publisher(), InstalledAt: i.now().UTC()}
 	c := &change{Current: info, Previous: s.Current}
 	if i.there(place{inPrevious, name}) {
 		c.Moves = append(c.Moves, move{place{inPrevious, name}, place{discarded, staged.ID}})

@@ -17,6 +17,7 @@ import (
 	"sallyport/internal/unpack"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/plugins"
+	"sallyport/runtime/signature"
 )
 
 // job is one staging while it is made.
@@ -126,7 +127,7 @@ func (j *job) finish(ctx context.Context, id string) (*Staged, error) {
 	}
 	j.record.Files, j.record.Bytes, j.record.At = tree.Files, tree.Bytes, j.installer.now().UTC()
 	if j.record.Signature.State == "" {
-		j.record.Signature.State = Unsigned
+		j.record.Signature = signatureOf(signature.Report{State: signature.Unsigned})
 	}
 	staged := &Staged{ID: id, Dir: j.tree, Digest: tree.Digest, Plugin: *plugin, stagedRecord: j.record, home: j.installer}
 	if err := staged.save(j.dir); err != nil {
@@ -166,7 +167,7 @@ func (j *job) mend(plugin *plugins.Plugin) error {
 	defer root.Close()
 	mended := map[string]bool{}
 	for _, connector := range plugin.Connectors {
-		path, inside := insidePath(connector.Launch.Command)
+		path, inside := insidePath(connector)
 		if !inside || mended[path] {
 			continue
 		}
@@ -184,14 +185,20 @@ func (j *job) mend(plugin *plugins.Plugin) error {
 }
 
 // insidePath returns the path below the root that a declared command names.
-func insidePath(command string) (string, bool) {
-	for _, prefix := range []string{"./", "${PLUGIN_ROOT}/", "${CLAUDE_PLUGIN_ROOT}/", "${__dirname}/"} {
-		if rest, ok := strings.CutPrefix(command, prefix); ok {
-			rest = filepath.Clean(filepath.FromSlash(rest))
-			return rest, filepath.IsLocal(rest) && rest != "."
+func insidePath(connector plugins.Connector) (string, bool) {
+	command, inside := strings.CutPrefix(connector.Launch.Command, "./")
+	for word, place := range plugins.DialectOf(connector.Format).Places {
+		switch place {
+		case plugins.PlaceRoot:
+			if rest, ok := strings.CutPrefix(command, "${"+word+"}"); ok {
+				command, inside = strings.TrimLeft(rest, "/"), true
+			}
+		case plugins.PlaceSeparator:
+			command = strings.ReplaceAll(command, "${"+word+"}", "/")
 		}
 	}
-	return "", false
+	command = filepath.Clean(filepath.FromSlash(strings.TrimLeft(command, "/")))
+	return command, inside && filepath.IsLocal(command) && command != "."
 }
 
 // options are those of a folder that is being made.

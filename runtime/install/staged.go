@@ -15,6 +15,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/plugins"
+	"sallyport/runtime/signature"
 )
 
 // Origin says where a bundle came from, without a path of the user's beyond ~.
@@ -33,23 +34,15 @@ type Origin struct {
 	Commit string `json:"commit,omitempty"`
 }
 
-// Signature is what is known about who made a bundle.
+// Signature is what is known about who made a bundle. A broken one is a refusal
+// and never staged.
 type Signature struct {
-	State     SignatureState `json:"state"`
-	Publisher string         `json:"publisher,omitempty"`
-	// Key identifies the publisher's key, which is what is remembered.
-	Key string `json:"key,omitempty"`
+	State       signature.State       `json:"state"` // signature.Valid or signature.Unsigned
+	Sentence    string                `json:"sentence"`
+	Publisher   signature.Publisher   `json:"publisher,omitzero"`
+	Certificate signature.Certificate `json:"certificate,omitzero"`
+	SignedAt    time.Time             `json:"signedAt,omitzero"`
 }
-
-// SignatureState is one of three that are never confused; a broken signature is
-// a refusal and never staged.
-type SignatureState string
-
-// The states of a signature.
-const (
-	Unsigned SignatureState = "unsigned"
-	Valid    SignatureState = "valid"
-)
 
 // Warning is something about a bundle that a person should know and that refuses
 // nothing.
@@ -69,6 +62,9 @@ type Staged struct {
 	stagedRecord
 	home *Installer
 }
+
+// Publisher is who signed the bundle, as plugins.Connector.Publisher has it.
+func (s *Staged) Publisher() string { return s.Signature.Publisher.String() }
 
 // stagedRecord is what is kept beside a staged bundle.
 type stagedRecord struct {
