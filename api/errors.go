@@ -60,6 +60,8 @@ var statusOf = map[string]int{
 	"store-newer":          http.StatusServiceUnavailable,
 	"store-missing":        http.StatusServiceUnavailable,
 	"internal":             http.StatusInternalServerError,
+	"program-unknown":      http.StatusNotFound,
+	"project-invalid":      http.StatusBadRequest,
 }
 
 // errorBody turns any error into what a client sees. An error without a code is

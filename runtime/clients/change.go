@@ -265,9 +265,20 @@ func linkRefused(why string) error {
 	return &coded.Error{Code: "client-link-outside", Sentence: why + ", so the file is not written", Next: "edit the file that it leads to by hand"}
 }
 
+// Plan names the change: who agreed to one agreed to these bytes in this file.
+func (ch *Change) Plan() string { return planOf(ch.path, ch.before, ch.after) }
+
+func planOf(path string, before, after []byte) string {
+	return sum([]byte(path + "\x00" + sum(before) + sum(after)))[:32]
+}
+
+// Nothing reports whether the file is already what it would become.
+func (ch *Change) Nothing() bool { return ch.exists && bytes.Equal(ch.before, ch.after) }
+
 // Apply makes the change, if the file is still what it was planned on: the original
-// bytes are kept in backups first.
-func (ch *Change) Apply(backups string, now time.Time) (Record, error) {
+// bytes are kept in backups first, and keep is given the record before the file is
+// written, so that no write is without one.
+func (ch *Change) Apply(backups string, now time.Time, keep func(Record) error) (Record, error) {
 	record := Record{Client: ch.Client, File: ch.File, Path: ch.path, Project: ch.project, Before: ch.Sum, After: sum(ch.after),
 		Entry: ch.entry, Removed: ch.raw, At: now.UTC().Truncate(time.Second)}
 	if err := owneronly.Folder(backups); err != nil {
@@ -283,12 +294,10 @@ func (ch *Change) Apply(backups string, now time.Time) (Record, error) {
 	if record.Folders, err = makeFolders(filepath.Dir(ch.path)); err != nil {
 		return record, fmt.Errorf("cannot make the folder of the file: %s", pathless(err))
 	}
-	return record, ch.write(ch.before, ch.after, ch.exists)
-}
-
-// write replaces the file if it still holds what was expected.
-func (ch *Change) write(expected, data []byte, exists bool) error {
-	return replaceFile(ch.path, expected, data, exists, ch.mode)
+	if err := keep(record); err != nil {
+		return record, err
+	}
+	return record, replaceFile(ch.path, ch.before, ch.after, ch.exists, ch.mode)
 }
 
 func replaceFile(path string, expected, data []byte, exists bool, mode fs.FileMode) error {

@@ -29,7 +29,7 @@ func mustPlan(t *testing.T, client string, system System, without ...string) *Ch
 
 func mustApply(t *testing.T, change *Change, backups string) Record {
 	t.Helper()
-	record, err := change.Apply(backups, time.Now())
+	record, err := change.Apply(backups, time.Now(), func(Record) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestWritesThatAreRefused(t *testing.T) {
 				row.between(t, home)
 			}
 			before = tree(t, home)
-			_, err = change.Apply(t.TempDir(), time.Now())
+			_, err = change.Apply(t.TempDir(), time.Now(), func(Record) error { return nil })
 			if tree(t, home) != before {
 				t.Errorf("%s: something was changed", row.what)
 			}

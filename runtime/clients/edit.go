@@ -87,9 +87,13 @@ func (e editor) edited(text string, own *insertion, without ...string) (string, 
 		return "", nil, err
 	}
 	removed := map[string]string{}
-	now := text
-	if own != nil && e.find(before, own.name) != nil {
-		without = append([]string{own.name}, without...)
+	now, put := text, own != nil
+	if own != nil {
+		if there := e.find(before, own.name); there != nil && own.raw == "" && sameNode(there, nodeOf(e.shape.dressed(*own).value)) {
+			put = false // it is as it should be, wherever it stands
+		} else if there != nil {
+			without = append([]string{own.name}, without...)
+		}
 	}
 	for _, name := range without {
 		var raw string
@@ -98,7 +102,7 @@ func (e editor) edited(text string, own *insertion, without ...string) (string, 
 		}
 		removed[name] = raw
 	}
-	if own != nil {
+	if put {
 		if now, err = e.insert(now, *own); err != nil {
 			return "", nil, err
 		}

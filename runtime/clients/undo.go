@@ -103,7 +103,7 @@ func PlanUndo(r Record, backups string) (*Undo, error) {
 	raw, err := readBounded(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &coded.Error{Code: "client-file-gone", Sentence: "the file is not there any more, so nothing is to be undone",
-			Next: "forget it with: sallyport connect " + r.Client + " --undo --yes"}
+			Next: "connect the program again if you want it connected"}
 	}
 	if err != nil {
 		return nil, unreadable(err)
@@ -179,6 +179,9 @@ func (r Record) takenOut(raw []byte) ([]byte, error) {
 	}
 	return enc.encode(now), nil
 }
+
+// Plan names the undo: who agreed to one agreed to these bytes in this file.
+func (u *Undo) Plan() string { return planOf(u.Record.Path, u.now, u.after) }
 
 // Apply makes the undo: nothing of it, if the file is not what it was planned on.
 func (u *Undo) Apply() error {

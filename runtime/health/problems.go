@@ -40,6 +40,7 @@ const (
 	ExecutableChanged      Code = "executable-changed"
 	PathFromShellMissing   Code = "path-from-shell-missing"
 	AuditForwardLost       Code = "audit-forward-lost"
+	ClientEntryChanged     Code = "client-entry-changed"
 )
 
 // Kind describes a known problem: the words for it and what it means.
@@ -223,6 +224,11 @@ func Kinds() []Kind {
 			Code: PathFromShellMissing, Title: "The login shell did not answer", Severity: Warning,
 			Text: always("The search path of your login shell could not be read, so programs may not be found."),
 			Next: "Check that your shell starts without asking anything.",
+		},
+		{
+			Code: ClientEntryChanged, Title: "An agent's configuration was changed", Severity: Warning,
+			Text: with("The entry sallyport in {file} is not as Sallyport wrote it, so {client} may not be using Sallyport, or something else in its name."),
+			Next: "Look at the file. Put the entry back with sallyport connect, or take it out with sallyport connect --undo.",
 		},
 		{
 			Code: AuditForwardLost, Title: "Audit records are not forwarded", Severity: Warning,

@@ -105,7 +105,8 @@ type Host struct {
 	installations installations
 	notify        subscribers
 
-	gateItems struct { // what reportGate has told health
+	connecting sync.Mutex // one edit of another program's file at a time
+	gateItems  struct { // what reportGate has told health
 		sync.Mutex
 		reported map[gateItem]bool
 	}

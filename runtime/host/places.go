@@ -72,6 +72,10 @@ func (p Places) StatCache() string { return filepath.Join(p.State, "stat-cache")
 // SecretsFile is the encrypted file of secrets, for an operator who chose one.
 func (p Places) SecretsFile() string { return filepath.Join(p.Data, "secrets.age") }
 
+// Backups holds what other programs' files were before Sallyport edited them, and
+// what it wrote into which.
+func (p Places) Backups() string { return filepath.Join(p.Data, "backups") }
+
 // Keys holds the seal key and the sealed head, apart from the database
 // (spec/approval.md 5.4).
 func (p Places) Keys() string { return filepath.Join(p.State, "keys") }
