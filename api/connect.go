@@ -138,10 +138,11 @@ func problemOf(e *coded.Error) *Error {
 // connecting reads what is asked for.
 func (s *Server) connecting(r *http.Request) (host.Connecting, error) {
 	var asked Connecting
-	if err := read(r, &asked); err != nil {
+	if err := s.host.Fault(); err != nil {
 		return host.Connecting{}, err
 	}
-	return host.Connecting{Program: r.PathValue("name"), Project: asked.Project, RemoveImported: asked.RemoveImported, Plan: asked.Plan}, s.host.Fault()
+	err := read(r, &asked)
+	return host.Connecting{Program: r.PathValue("name"), Project: asked.Project, RemoveImported: asked.RemoveImported, Plan: asked.Plan}, err
 }
 
 func (s *Server) planConnect(_ Caller, r *http.Request) (any, error) {

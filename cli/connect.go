@@ -212,7 +212,11 @@ func (c *command) writeConnection(ctx context.Context, h *client.Client, path st
 	return c.print(done, func(w io.Writer) error {
 		p := &page{w: w}
 		if how.undo {
-			p.line("%s no longer uses Sallyport: %s is as it was", done.Program, shown(done.File))
+			how := "is as it was, byte for byte"
+			if !plan.Exact {
+				how = "no longer has Sallyport's entry"
+			}
+			p.line("%s no longer uses Sallyport: %s %s", done.Program, shown(done.File), how)
 			return p.err
 		}
 		p.line("%s uses Sallyport from its next start: %s", done.Program, shown(done.File))
