@@ -100,7 +100,7 @@ func (s *Server) acceptStore(c Caller, r *http.Request) (any, error) {
 	if err := s.host.Fault(); err != nil {
 		return nil, err
 	}
-	if err := s.host.Gate.AcceptRollback(r.Context(), s.by(c)); err != nil {
+	if err := s.host.Gate.AcceptRollback(r.Context(), false, s.by(c)); err != nil {
 		return nil, err
 	}
 	return Done{OK: true}, nil

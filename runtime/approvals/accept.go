@@ -10,9 +10,10 @@ import (
 
 // AcceptRollback makes the store as it is count again after it was found put
 // back, or its key or head lost: an operator's explicit word (spec/approval.md
-// 5.4). A store that counts is left alone ("nothing-to-accept"). Records whose own seals do not verify are kept aside and count no more
-// than before.
-func (g *Gate) AcceptRollback(ctx context.Context, by By) error {
+// 5.4). A store that counts is left alone ("nothing-to-accept"). Records whose own seals
+// do not verify are kept aside and count no more than before. While the keyring is
+// waited for, the loss of the key in it is accepted with keyLost only.
+func (g *Gate) AcceptRollback(ctx context.Context, keyLost bool, by By) error {
 	head, _ := g.keeper.state()
 	if err := by.mayAnswer(head.GUIOnly); err != nil {
 		return err
@@ -22,6 +23,9 @@ func (g *Gate) AcceptRollback(ctx context.Context, by By) error {
 	fault := g.docs.fault
 	if fault == nil {
 		return &coded.Error{Code: "nothing-to-accept", Sentence: "the store counts already"}
+	}
+	if fault.Code == codeUnavailable && !keyLost {
+		return fault
 	}
 	for id := range g.lives {
 		g.endLife(id, rolledBack("the approvals are being reviewed", nil))

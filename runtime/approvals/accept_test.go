@@ -15,7 +15,7 @@ func TestAStoreThatCountsIsNotAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Gate.AcceptRollback(t.Context(), operator); coded.Of(err) != "nothing-to-accept" {
+	if err := r.Gate.AcceptRollback(t.Context(), false, operator); coded.Of(err) != "nothing-to-accept" {
 		t.Errorf("accepting a store that counts says %v", err)
 	}
 	if _, ok := r.Gate.ClientByToken(token); !ok {

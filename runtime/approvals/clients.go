@@ -169,6 +169,9 @@ func (g *Gate) ClientByToken(token string) (Client, bool) {
 // with Sallyport, with release, or with the client.
 func (g *Gate) NewSessionToken(name string) (token string, release func(), err error) {
 	if (*g.clients.Load())[name] == nil {
+		if waiting := g.Waiting(); waiting != nil {
+			return "", nil, waiting
+		}
 		return "", nil, unknownClient()
 	}
 	token = newToken()

@@ -16,7 +16,7 @@ func openTestDocuments(t *testing.T, dir string) *documents {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	keeper, err := OpenKeeper(t.Context(), dir, db)
+	keeper, err := OpenKeeper(t.Context(), dir, db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

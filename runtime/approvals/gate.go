@@ -138,7 +138,7 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	}
 	var err error
 	if g.keeper == nil {
-		if g.keeper, err = OpenKeeper(ctx, cfg.KeyDir, cfg.DB); err != nil {
+		if g.keeper, err = OpenKeeper(ctx, cfg.KeyDir, cfg.DB, nil); err != nil {
 			return nil, fmt.Errorf("cannot open the approvals: %w", err)
 		}
 	}

@@ -32,16 +32,24 @@ const (
 )
 
 // Keeper holds the key of the seals and the sealed head: how far the store and
-// the audit had come (spec/approval.md 5.4). Both are 0600 files in a folder that
-// is not the database's, so that a store that is put back, copied or edited
-// does not bring its own proof along. It is open before the audit and the gate,
-// which both keep their part of the head in it.
+// the audit had come (spec/approval.md 5.4). The head is a 0600 file, and so is the
+// key where no keyring has it, in a folder that is not the database's, so that a store
+// that is put back, copied or edited does not bring its own proof along. It is open
+// before the audit and the gate, which both keep their part of the head in it.
+//
+// A keyring is asked later (fetch) and by somebody who can wait: until then nothing
+// that was sealed counts, and nothing is sealed.
 type Keeper struct {
-	dir string
+	dir    string
+	ring   Keyring    // nil: the key is in a file
+	moving sync.Mutex // one at a time
 
 	mu      sync.Mutex
 	key     []byte // nil: there is none, and nothing that was sealed counts
 	install string
+	in      KeyPlace
+	waiting bool // for the keyring; fault says so
+	used    bool // the store held sealed documents when this was opened
 	head    head
 	fault   *coded.Error // why the key or the head cannot be believed
 }
@@ -57,22 +65,66 @@ type head struct {
 	Seal      string `json:"seal,omitempty"`
 }
 
-// OpenKeeper reads key and head from dir, which must exist. It makes them only
-// where db holds nothing that was ever sealed: a missing key beside sealed
-// documents is reported by the gate and never replaced in silence.
-func OpenKeeper(ctx context.Context, dir string, db *store.DB) (*Keeper, error) {
-	k := &Keeper{dir: dir}
+// OpenKeeper reads key and head from dir, which must exist, without a call to ring,
+// which may be nil. A key is made only where db holds nothing that was ever sealed: a
+// missing key beside sealed documents is reported by the gate and never replaced in
+// silence. Where the key is ring's, or could be, Gate.FetchKey has to follow.
+func OpenKeeper(ctx context.Context, dir string, db *store.DB, ring Keyring) (*Keeper, error) {
+	k, err := readKeeper(ctx, dir, db, ring)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.fault != nil:
+		return k, nil
+	case k.key != nil:
+		if k.head.Seal == "" {
+			return k, k.saveHead()
+		}
+		return k, nil
+	case ring != nil:
+		k.waiting, k.fault = true, unavailable(nil)
+		return k, nil
+	}
+	return k, k.makeKey()
+}
+
+// ReadKeeper is OpenKeeper for whoever only compares: it makes nothing, and asks ring
+// at once for a key that is in it.
+func ReadKeeper(ctx context.Context, dir string, db *store.DB, ring Keyring) (*Keeper, error) {
+	k, err := readKeeper(ctx, dir, db, ring)
+	if err != nil || !k.waiting {
+		return k, err
+	}
+	got, why := k.fetch(ctx, true)
+	if why != nil {
+		return nil, why
+	}
+	return k, k.adopt(got)
+}
+
+// readKeeper reads what there is. Without a key and a fault there is none yet.
+func readKeeper(ctx context.Context, dir string, db *store.DB, ring Keyring) (*Keeper, error) {
 	used, err := hasSealed(ctx, db)
 	if err != nil {
 		return nil, err
 	}
+	k := &Keeper{dir: dir, ring: ring, used: used}
+	switch place, err := k.readPlace(); {
+	case err == nil:
+		k.install, k.in, k.head.GUIOnly = place.Install, KeyInKeyring, k.claimedGUIOnly()
+		k.waiting, k.fault = ring != nil, unavailable(nil)
+		if ring == nil {
+			k.fault = unavailable(coded.New("keyring-none", "no keyring is used here"))
+		}
+		return k, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		k.fault = keyFault("seal-key-damaged", "the place of the seal key cannot be read", err)
+		return k, nil
+	}
 	switch err := k.readKey(); {
 	case err == nil:
 		err = k.readHead()
-		if errors.Is(err, fs.ErrNotExist) && !used {
-			return k, k.saveHead()
-		}
-		if err != nil {
+		if err != nil && (used || !errors.Is(err, fs.ErrNotExist)) {
 			k.fault = rolledBack("the sealed head is missing or damaged", err)
 		}
 		return k, nil
@@ -80,10 +132,18 @@ func OpenKeeper(ctx context.Context, dir string, db *store.DB) (*Keeper, error) 
 		k.fault = keyFault("seal-key-damaged", "the seal key cannot be read", err)
 		return k, nil
 	case used:
+		k.head.GUIOnly = k.claimedGUIOnly()
 		k.fault = keyFault("seal-key-missing", "the seal key is missing, so no approval can be checked", err)
-		return k, nil
 	}
-	return k, k.makeKey()
+	return k, nil
+}
+
+// claimedGUIOnly reads the setting from a head whose seal cannot be checked: it is
+// believed where it is the strict one.
+func (k *Keeper) claimedGUIOnly() bool {
+	raw, err := os.ReadFile(filepath.Join(k.dir, headFile))
+	var claimed head
+	return err == nil && onejson.Decode(raw, &claimed) == nil && claimed.GUIOnly
 }
 
 func keyFault(code, sentence string, cause error) *coded.Error {
@@ -119,20 +179,42 @@ func hasSealed(ctx context.Context, db *store.DB) (found bool, err error) {
 	return found, err
 }
 
+// keyText is a key as it is written, one line, in the file or the keyring.
+type keyText struct {
+	install string
+	key     []byte
+}
+
+func (k keyText) text() []byte { return fmt.Appendf(nil, "%s %s %x\n", keyVersion, k.install, k.key) }
+
+func newKey() keyText {
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails, see crypto/rand
+	return keyText{rand.Text(), key}
+}
+
+func parseKey(raw []byte) (keyText, error) {
+	words := strings.Fields(string(raw))
+	if len(words) != 3 || words[0] != keyVersion {
+		return keyText{}, errors.New("the key is not one of this version")
+	}
+	key, err := hex.DecodeString(words[2])
+	if err != nil || len(key) != keyBytes {
+		return keyText{}, errors.New("the key is damaged")
+	}
+	return keyText{words[1], key}, nil
+}
+
 func (k *Keeper) readKey() error {
 	raw, err := os.ReadFile(filepath.Join(k.dir, keyFile))
 	if err != nil {
 		return err
 	}
-	words := strings.Fields(string(raw))
-	if len(words) != 3 || words[0] != keyVersion {
-		return errors.New("the key file is not one of this version")
+	read, err := parseKey(raw)
+	if err != nil {
+		return err
 	}
-	key, err := hex.DecodeString(words[2])
-	if err != nil || len(key) != keyBytes {
-		return errors.New("the key file is damaged")
-	}
-	k.install, k.key = words[1], key
+	k.install, k.key, k.in = read.install, read.key, KeyInFile
 	k.head.Install = k.install
 	return nil
 }
@@ -142,23 +224,20 @@ func (k *Keeper) readKey() error {
 // that is approved and take nothing back from whoever has read it.
 func (k *Keeper) exposed() *coded.Error {
 	info, err := os.Stat(filepath.Join(k.dir, keyFile))
-	if err != nil || !openToOthers(info) {
+	if err != nil || k.place() != KeyInFile || !openToOthers(info) {
 		return nil
 	}
 	return &coded.Error{Code: "seal-key-open", Sentence: "others on this computer can read or write the key that seals the approvals",
 		Next: "take their right away (chmod 600) and review what is approved"}
 }
 
+// makeKey makes a key in a file.
 func (k *Keeper) makeKey() error {
-	key := make([]byte, keyBytes)
-	rand.Read(key) // never fails, see crypto/rand
-	install := rand.Text()
-	text := fmt.Sprintf("%s %s %x\n", keyVersion, install, key)
-	if err := atomicfile.WriteNew(filepath.Join(k.dir, keyFile), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("cannot keep the seal key: %w", err)
+	key := newKey()
+	k.head = head{GUIOnly: k.head.GUIOnly}
+	if err := k.keep(fetched{key, KeyInFile}); err != nil {
+		return err
 	}
-	k.key, k.install = key, install
-	k.head = head{Install: install, GUIOnly: k.head.GUIOnly}
 	return k.saveHead()
 }
 
@@ -244,14 +323,18 @@ func (k *Keeper) change(edit func(*head)) error {
 }
 
 // accept makes key and head believed again, after an operator said so. A key that
-// cannot be read is moved aside, not overwritten.
+// cannot be read is moved aside, not overwritten, and one in the keyring is left there;
+// the new one is in a file.
 func (k *Keeper) accept(epoch int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.key == nil {
-		path := filepath.Join(k.dir, keyFile)
-		if err := os.Rename(path, path+".kept-"+rand.Text()[:6]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot move the damaged seal key aside: %w", err)
+		k.waiting = false
+		for _, name := range []string{keyFile, placeFile} {
+			path := filepath.Join(k.dir, name)
+			if err := os.Rename(path, path+".kept-"+rand.Text()[:6]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cannot move the damaged seal key aside: %w", err)
+			}
 		}
 		if err := k.makeKey(); err != nil {
 			return err

@@ -149,8 +149,8 @@ func TestAnOlderStorePutBack(t *testing.T) {
 	if _, known := r.Gate.ClientByToken("sp_x"); known || len(r.Gate.Clients()) != 0 {
 		t.Fatal("clients of an older store count")
 	}
-	wantCode(t, r.Gate.AcceptRollback(t.Context(), approvals.By{User: "a", Via: approvals.ViaAgent}), "answer-not-allowed")
-	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
+	wantCode(t, r.Gate.AcceptRollback(t.Context(), false, approvals.By{User: "a", Via: approvals.ViaAgent}), "answer-not-allowed")
+	if err := r.Gate.AcceptRollback(t.Context(), false, operator); err != nil {
 		t.Fatal(err)
 	}
 	r.Grant()
@@ -167,7 +167,7 @@ func TestAnEmptyStoreIsAnOlderOneToo(t *testing.T) {
 	}
 	r.Open()
 	wantState(t, r, approvals.ApprovalRequired, "approval-rolled-back")
-	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
+	if err := r.Gate.AcceptRollback(t.Context(), false, operator); err != nil {
 		t.Fatal(err)
 	}
 	wantState(t, r, approvals.ApprovalRequired, "never-approved")
@@ -186,7 +186,7 @@ func TestAStoreOfAnotherInstallation(t *testing.T) {
 	if s.State != approvals.ApprovalRequired || s.Reason != "approval-rolled-back" && s.Reason != "approval-tampered" {
 		t.Fatalf("got %s (%s)", s.State, s.Reason)
 	}
-	if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
+	if err := r.Gate.AcceptRollback(t.Context(), false, operator); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.Gate.Grant(t.Context(), r.ID)
@@ -214,7 +214,7 @@ func TestALostKeyIsNotReplacedInSilence(t *testing.T) {
 		wantCode(t, err, row.code)
 		r.Reopen()
 		wantState(t, r, approvals.ApprovalRequired, row.code)
-		if err := r.Gate.AcceptRollback(t.Context(), operator); err != nil {
+		if err := r.Gate.AcceptRollback(t.Context(), false, operator); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Gate.Grant(t.Context(), r.ID)
@@ -434,7 +434,7 @@ func TestAcceptingThatCannotBeWrittenAcceptsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Gate.AcceptRollback(t.Context(), operator); err == nil {
+	if err := r.Gate.AcceptRollback(t.Context(), false, operator); err == nil {
 		t.Fatal("accepted without a record")
 	}
 	_, err = r.Gate.Grant(t.Context(), r.ID)
@@ -457,8 +457,8 @@ func TestTheWindowsSettingOutlivesAnOlderStore(t *testing.T) {
 	if !r.Gate.AnswerOnlyInGUI() {
 		t.Fatal("an older store put back loosened the setting")
 	}
-	wantCode(t, r.Gate.AcceptRollback(t.Context(), operator), "answer-only-in-gui")
-	if err := r.Gate.AcceptRollback(t.Context(), gui); err != nil || !r.Gate.AnswerOnlyInGUI() {
+	wantCode(t, r.Gate.AcceptRollback(t.Context(), false, operator), "answer-only-in-gui")
+	if err := r.Gate.AcceptRollback(t.Context(), false, gui); err != nil || !r.Gate.AnswerOnlyInGUI() {
 		t.Fatal(err, "accepting the store loosened the setting")
 	}
 }

@@ -143,6 +143,8 @@ func (g *Gate) statusOf(id plugins.ID, now Resolved, err error) Status {
 		return say(g.stateOfOpen(open))
 	}
 	switch {
+	case problem != nil && problem.Code == codeUnavailable:
+		return say(Blocked, problem)
 	case problem != nil:
 		return say(ApprovalRequired, problem)
 	case r != nil && r.Denied != nil && r.Denied.Identity == s.Identity:

@@ -84,19 +84,32 @@ func (l *Log) compareHead(ctx context.Context) error {
 		return nil
 	}
 	sealed, kept, err := l.head.keeper.Load()
-	if err != nil {
-		l.head.mismatch = unsealed("the sealed head of the audit cannot be read", err)
-		return nil
+	var mismatch error
+	switch {
+	case err != nil:
+		mismatch = unsealed("the sealed head of the audit cannot be read", err)
+	case kept:
+		err := l.db.View(ctx, func(tx *sql.Tx) (err error) {
+			mismatch, err = headMismatch(tx, sealed)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	if !kept {
-		return nil
+	l.head.mu.Lock()
+	defer l.head.mu.Unlock()
+	l.head.saved, l.head.mismatch, l.head.unsaved = sealed, mismatch, nil
+	return nil
+}
+
+// Recompare is for a keeper that can be read only now: the head is compared as Open
+// would have, and what was recorded since is sealed. Until then nothing was.
+func (l *Log) Recompare(ctx context.Context) error {
+	if err := l.compareHead(ctx); err != nil {
+		return fmt.Errorf("cannot read the audit: %w", err)
 	}
-	l.head.saved = sealed
-	return l.db.View(ctx, func(tx *sql.Tx) error {
-		mismatch, err := headMismatch(tx, sealed)
-		l.head.mismatch = mismatch
-		return err
-	})
+	return l.SaveHead(ctx)
 }
 
 // headMismatch tells how the records contradict the sealed head. Retain seals

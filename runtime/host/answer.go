@@ -7,6 +7,7 @@ import (
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/plugins"
+	"sallyport/runtime/secrets"
 	"sallyport/runtime/store"
 )
 
@@ -103,7 +104,10 @@ func VerifyAudit(ctx context.Context, places Places) (audit.Report, error) {
 		return audit.Report{}, err
 	}
 	defer func() { _ = db.Close() }()
-	keeper, err := approvals.OpenKeeper(ctx, places.Keys(), db)
+	backend := secrets.SystemKeyring(secrets.KeyringConfig{Service: keyringService(places)})
+	keys := secrets.Open(secrets.Config{Backend: backend, Names: secretNames{db}})
+	defer func() { _ = keys.Close() }()
+	keeper, err := approvals.ReadKeeper(ctx, places.Keys(), db, sealKeyring{keys})
 	if err != nil {
 		return audit.Report{}, err
 	}

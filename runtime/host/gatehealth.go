@@ -2,6 +2,7 @@ package host
 
 import (
 	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
 	"sallyport/runtime/health"
 )
 
@@ -45,6 +46,10 @@ func (h *Host) reportGate() {
 		h.Health.Set(item.code, item.subject, health.Args{"plugin": item.subject})
 	}
 	h.gateItems.reported = now
-	h.Health.Set(health.SealKeyFile, "", nil)
+	if h.Gate.KeyPlace() == approvals.KeyInFile {
+		h.Health.Set(health.SealKeyFile, "", nil)
+	} else {
+		h.Health.Clear(health.SealKeyFile, "")
+	}
 	h.reportAudit()
 }

@@ -51,6 +51,12 @@ type Config struct {
 	// SecretsPassphrase opens an encrypted file in place of the keyring; nil asks
 	// for a systemd credential, and takes the keyring where there is none.
 	SecretsPassphrase []byte
+	// Keyring is the system's, for secrets and the seal key; nil finds it by Environ.
+	Keyring secrets.Backend
+	// KeyWait is how long Open waits for a keyring that has the seal key; zero is a
+	// moment. A command that lives no longer than its answer waits as long as a call to
+	// the keyring may take.
+	KeyWait time.Duration
 	// Network is how connectors are dialled; the zero one is the system's.
 	Network mcp.Network
 }
@@ -93,6 +99,8 @@ type Host struct {
 	closed sync.Once
 	err    error // of Close
 
+	keys          *secrets.Store // the system's keyring, where the secrets are elsewhere
+	keyed         chan struct{}  // closed when nothing is waited for
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
 	listing       listing
@@ -183,10 +191,10 @@ func (h *Host) openParts(ctx context.Context) error {
 	if err := h.openStore(ctx); err != nil {
 		return h.setFault(err)
 	}
-	if err := h.openGate(ctx); err != nil {
+	if err := h.openSecrets(); err != nil {
 		return err
 	}
-	if err := h.openSecrets(); err != nil {
+	if err := h.openGate(ctx); err != nil {
 		return err
 	}
 	if err := h.openProcesses(ctx); err != nil {
@@ -198,6 +206,7 @@ func (h *Host) openParts(ctx context.Context) error {
 	h.Pool = mcp.NewPool(h.poolConfig())
 	h.Gateway = gateway.New(gateway.Config{Backend: (*backend)(h), Client: clientOf, Version: h.Version, Log: h.log})
 	h.work.Go(h.followGate)
+	h.awaitKey(ctx)
 	return nil
 }
 
@@ -210,7 +219,7 @@ func (h *Host) openStore(ctx context.Context) (err error) {
 }
 
 func (h *Host) openGate(ctx context.Context) error {
-	keeper, err := approvals.OpenKeeper(ctx, h.Places.Keys(), h.Store)
+	keeper, err := approvals.OpenKeeper(ctx, h.Places.Keys(), h.Store, h.keyring())
 	if err != nil {
 		return err
 	}
@@ -234,6 +243,9 @@ func (h *Host) openGate(ctx context.Context) error {
 		PluginData: h.Places.PluginData,
 		Now:        h.config.Now, Logger: h.log,
 	})
+	if err == nil {
+		h.fetchKey()
+	}
 	return err
 }
 
@@ -330,6 +342,9 @@ func (h *Host) close(ctx context.Context) error {
 	}
 	if h.Secrets != nil {
 		errs = append(errs, h.Secrets.Close())
+	}
+	if h.keys != nil {
+		errs = append(errs, h.keys.Close())
 	}
 	if h.Audit != nil {
 		writing, cancel := context.WithTimeout(ctx, auditGrace)

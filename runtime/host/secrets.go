@@ -26,17 +26,28 @@ import (
 )
 
 // openSecrets prepares the keyring; nothing of it is asked yet. An encrypted file
-// takes its place only where the operator gave a passphrase for one.
+// takes its place only where the operator gave a passphrase for one. The seal key is
+// no secret of the operator's: it stays out of that file.
 func (h *Host) openSecrets() error {
-	backend, err := h.secretsBackend()
+	file, err := h.secretsFile()
 	if err != nil {
 		return err
 	}
-	h.Secrets = secrets.Open(secrets.Config{Backend: backend, Names: secretNames{h.Store}, Now: h.config.Now, Logger: h.log})
+	keyring := h.systemKeyring()
+	h.keys = h.secretsIn(keyring)
+	if h.Secrets = h.keys; file != nil {
+		h.Secrets = h.secretsIn(file)
+	}
 	return nil
 }
 
-func (h *Host) secretsBackend() (secrets.Backend, error) {
+func (h *Host) secretsIn(backend secrets.Backend) *secrets.Store {
+	return secrets.Open(secrets.Config{Backend: backend, Names: secretNames{h.Store}, Now: h.config.Now, Logger: h.log,
+		Getenv: envOf(h.config.Environ)})
+}
+
+// secretsFile is the encrypted file, or nil where the operator chose none.
+func (h *Host) secretsFile() (secrets.Backend, error) {
 	passphrase := h.config.SecretsPassphrase
 	if passphrase == nil {
 		var err error
@@ -45,18 +56,37 @@ func (h *Host) secretsBackend() (secrets.Backend, error) {
 			return nil, err
 		}
 	}
-	if passphrase != nil {
-		return secrets.NewFile(secrets.FileConfig{Path: h.Places.SecretsFile(), Passphrase: passphrase}), nil
+	if passphrase == nil {
+		return nil, nil //nolint:nilnil // no file was chosen, which is no error
 	}
-	return secrets.SystemKeyring(secrets.KeyringConfig{Service: h.keyringService()}), nil
+	return secrets.NewFile(secrets.FileConfig{Path: h.Places.SecretsFile(), Passphrase: passphrase}), nil
+}
+
+func (h *Host) systemKeyring() secrets.Backend {
+	if h.config.Keyring != nil {
+		return h.config.Keyring
+	}
+	return secrets.SystemKeyring(secrets.KeyringConfig{Service: keyringService(h.Places), Getenv: envOf(h.config.Environ)})
+}
+
+// envOf is os.Getenv of another environment.
+func envOf(environ []string) func(string) string {
+	return func(name string) string {
+		for _, pair := range slices.Backward(environ) {
+			if value, ok := strings.CutPrefix(pair, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
 }
 
 // keyringService keeps installations in places of their own from sharing values.
-func (h *Host) keyringService() string {
-	if h.Places == StandardPlaces() {
+func keyringService(p Places) string {
+	if p == StandardPlaces() {
 		return "Sallyport"
 	}
-	sum := sha256.Sum256([]byte(h.Places.Data))
+	sum := sha256.Sum256([]byte(p.Data))
 	return "Sallyport " + hex.EncodeToString(sum[:6])
 }
 

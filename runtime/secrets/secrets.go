@@ -23,6 +23,8 @@ type Config struct {
 	Timeout time.Duration
 	// System is what advice is given for; nil looks at the one it runs on.
 	System *System
+	// Getenv tells what is known of the session, for System; nil means os.Getenv.
+	Getenv func(string) string
 	// Now is the clock of Name.SetAt and State.At; nil means time.Now.
 	Now func() time.Time
 	// Logger hears of calls that did not come back, without values; may be nil.
@@ -85,7 +87,11 @@ func Open(c Config) *Store {
 	if c.System != nil {
 		s.system = *c.System
 	} else {
-		s.system = detect(os.Getenv)
+		getenv := c.Getenv
+		if getenv == nil {
+			getenv = os.Getenv
+		}
+		s.system = detect(getenv)
 	}
 	s.state = State{Status: NotAsked, Backend: s.backend.Name()}
 	return s

@@ -46,6 +46,8 @@ type Rig struct {
 	Dir       string // everything is below it
 	Root      string // the plugin's folder
 	ID        plugins.ID
+	// Keyring is for the next Open; nil keeps the seal key in a file.
+	Keyring approvals.Keyring
 
 	t      testing.TB
 	log    *slog.Logger
@@ -113,7 +115,7 @@ func (r *Rig) TryOpen() error {
 	if r.DB, err = store.Open(ctx, store.Config{Path: r.Database()}); err != nil {
 		return err
 	}
-	if r.Keeper, err = approvals.OpenKeeper(ctx, r.Keys(), r.DB); err != nil {
+	if r.Keeper, err = approvals.OpenKeeper(ctx, r.Keys(), r.DB, r.Keyring); err != nil {
 		return err
 	}
 	if r.Audit, err = audit.Open(ctx, audit.Config{DB: r.DB, Head: r.Keeper, Now: r.Clock.Now}); err != nil {
