@@ -55,6 +55,9 @@ func (s *Server) identify(r *http.Request) (Caller, error) {
 		if client, ok := gate.ClientByToken(token); ok {
 			return Caller{Kind: "agent", Client: client.Name, Via: "agent"}, nil
 		}
+		if why := gate.Waiting(); why != nil {
+			return Caller{}, why // it may well be known, once that can be checked
+		}
 	}
 	return Caller{}, &coded.Error{Code: "token-unknown", Sentence: "this token is not known here",
 		Next: "ask the operator for a new one: sallyport clients add NAME"}

@@ -56,6 +56,7 @@ var statusOf = map[string]int{
 	"content-type":         http.StatusUnsupportedMediaType,
 	"server-error":         http.StatusBadGateway,
 	"store-unreadable":     http.StatusServiceUnavailable,
+	"seal-key-unavailable": http.StatusServiceUnavailable,
 	"store-damaged":        http.StatusServiceUnavailable,
 	"store-newer":          http.StatusServiceUnavailable,
 	"store-missing":        http.StatusServiceUnavailable,

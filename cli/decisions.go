@@ -16,7 +16,7 @@ import (
 
 func (c *command) decisionsCommand() *cobra.Command {
 	return group("decisions", "The questions that wait for you, and those that were answered",
-		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer(), c.decisionsWatch(), c.acceptStore())
+		c.decisionsList(), c.decisionsShow(), c.decisionsAnswer(), c.decisionsWatch(), c.acceptStore(), c.sealKey())
 }
 
 func (c *command) decisionsList() *cobra.Command {
@@ -193,21 +193,29 @@ func printAnswered(w io.Writer, d api.Decision) error {
 }
 
 func (c *command) acceptStore() *cobra.Command {
-	var yes bool
+	var yes, keyLost bool
 	cmd := &cobra.Command{
 		Use: "accept-store", Short: "Make a store that was found put back count again", Args: exactly(),
 		Long: `Where an older database was put back, or the seal key was lost, no approval in it
 counts (approval-rolled-back, seal-key-missing). Look at what it says first:
 sallyport plugins list, sallyport audit list. This makes it count as it is; records
-whose own seals do not verify are kept aside and have to be approved again.`,
+whose own seals do not verify are kept aside and have to be approved again.
+
+With --key-lost it also gives up a key in a keyring that can no longer be had
+(seal-key-unavailable). A new one is made, and nothing counts that was sealed with the
+old one, even if that comes back.`,
 		Example: "  sallyport decisions accept-store --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return usage("accept-store needs --yes: it makes old approvals count again")
 			}
 			return c.withHost(cmd.Context(), func(h *client.Client) error {
-				var done api.Done
-				if err := h.Post(cmd.Context(), "/v1/decisions/accept-store", nil, &done); err != nil {
+				done, route := api.Done{OK: true}, "/v1/decisions/accept-store"
+				var answer any = &done
+				if keyLost {
+					route, answer = "/v1/seal-key/accept-loss", &api.SealKey{}
+				}
+				if err := h.Post(cmd.Context(), route, nil, answer); err != nil {
 					return err
 				}
 				return c.print(done, func(w io.Writer) error {
@@ -218,5 +226,48 @@ whose own seals do not verify are kept aside and have to be approved again.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "you have looked, and mean it")
+	cmd.Flags().BoolVar(&keyLost, "key-lost", false, "the keyring that has the seal key is gone for good")
 	return cmd
+}
+
+func (c *command) sealKey() *cobra.Command {
+	return &cobra.Command{
+		Use: "seal-key [keyring|file]", Short: "Say where the key is that seals approvals, or move it", Args: cobra.MaximumNArgs(1),
+		ValidArgs: []string{"keyring", "file"},
+		Long: `Approvals are sealed with a key, so that nobody can make one by editing the database.
+It is in the system's keyring, or in a file where there was no keyring at the first
+start. Moving it changes no approval and can be undone by moving it back.`,
+		Example: "  sallyport decisions seal-key\n  sallyport decisions seal-key keyring",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withHost(cmd.Context(), func(h *client.Client) (err error) {
+				var key api.SealKey
+				if len(args) == 0 {
+					err = h.Get(cmd.Context(), "/v1/seal-key", nil, &key)
+				} else {
+					err = h.Post(cmd.Context(), "/v1/seal-key/move", api.MoveSealKey{To: approvals.KeyPlace(args[0])}, &key)
+				}
+				if err != nil {
+					return err
+				}
+				return c.print(key, func(w io.Writer) error { return printSealKey(w, key) })
+			})
+		},
+	}
+}
+
+func printSealKey(w io.Writer, key api.SealKey) error {
+	p := &page{w: w}
+	switch key.In {
+	case approvals.KeyInKeyring:
+		p.line("the seal key is in the keyring")
+	case approvals.KeyInFile:
+		p.line("the seal key is in a file; where there is a keyring: sallyport decisions seal-key keyring")
+	default:
+		p.line("there is no seal key yet")
+	}
+	if key.Waiting {
+		p.line("%s", key.Says)
+		p.line("next: %s", key.Next)
+	}
+	return p.err
 }

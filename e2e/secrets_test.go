@@ -344,6 +344,7 @@ func TestWithoutAKeyringOnlyWhoNeedsOneIsBlocked(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			f := fortOf(newHome(t))
+			f.sealsByFile()
 			own := f.env
 			good := keyringtest.Unlocked(t)
 			f.in(good)
@@ -396,6 +397,7 @@ func (f *fort) lacksKeyring(s *sidecar, code string) {
 func TestAKeyringThatIsUnlockedLater(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
+	f.sealsByFile()
 	l := keyringtest.Unlocked(t)
 	f.in(l)
 	newVault(f, "polite")

@@ -88,7 +88,7 @@ func NoProvider(t testing.TB) *Session {
 	s.until("the bus listens", func() bool {
 		conn, err := s.Connect()
 		if err == nil {
-			conn.Close()
+			_ = conn.Close()
 		}
 		return err == nil
 	})
@@ -174,7 +174,7 @@ func (s *Session) with(do func(*dbus.Conn) error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := do(conn); err != nil {
 		s.t.Fatal(err)
 	}
@@ -189,8 +189,8 @@ func (s *Session) Thaw() { s.signal(syscall.SIGCONT) }
 
 // EndBus ends the bus, as at the end of a login.
 func (s *Session) EndBus() {
-	s.bus.Process.Kill()
-	s.bus.Wait()
+	_ = s.bus.Process.Kill()
+	_ = s.bus.Wait()
 }
 
 func (s *Session) signal(signal syscall.Signal) {
@@ -209,7 +209,7 @@ func (s *Session) serve(input string, args ...string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	s.until("the keyring answers", func() bool {
 		var all dbus.Variant
 		err := service(conn).StoreProperty("org.freedesktop.Secret.Service.Collections", &all)
@@ -227,8 +227,8 @@ func (s *Session) start(input, program string, args ...string) *exec.Cmd {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
 	})
 	return cmd
 }
@@ -267,7 +267,7 @@ func Silent(t testing.TB) *Session {
 	t.Helper()
 	s := NoBus(t)
 	socket := filepath.Join(s.Runtime, "bus")
-	listener, err := net.Listen("unix", socket)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func Silent(t testing.TB) *Session {
 		listener.Close()
 		taking.Wait()
 		for _, conn := range taken {
-			conn.Close()
+			_ = conn.Close()
 		}
 	})
 	return s

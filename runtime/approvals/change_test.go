@@ -173,7 +173,7 @@ func TestReasonsStandInTheOrderOfTheContract(t *testing.T) {
 		}
 	}
 	want := []string{
-		"binding-changed", "version-changed", "artifact-changed", "transport-changed", "command-changed",
+		"binding-changed", "publisher-changed", "version-changed", "artifact-changed", "transport-changed", "command-changed",
 		"executable-changed", "input-changed", "args-changed", "cwd-changed", "env-changed",
 		"endpoint-changed", "headers-changed", "permissions-changed", "options-changed",
 	}

@@ -283,15 +283,12 @@ func (k *Keeper) nowIn(place KeyPlace) {
 
 // Waiting says why nothing counts yet where the keyring is still being asked for the
 // seal key, or returns nil.
-func (g *Gate) Waiting() error {
+func (g *Gate) Waiting() *coded.Error {
 	if !g.keeper.waits() {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.docs.fault == nil {
-		return nil
-	}
 	return g.docs.fault
 }
 

@@ -23,6 +23,7 @@ const (
 	ApprovalRolledBack     Code = "approval-rolled-back"
 	ApprovalTampered       Code = "approval-tampered"
 	SealKeyUnreadable      Code = "seal-key-unreadable"
+	SealKeyUnavailable     Code = "seal-key-unavailable"
 	SealKeyFile            Code = "seal-key-file"
 	SealKeyOpen            Code = "seal-key-open"
 	PortChanged            Code = "port-changed"
@@ -147,8 +148,15 @@ func Kinds() []Kind {
 			Next: "Run sallyport audit verify.",
 		},
 		{
+			Code: SealKeyUnavailable, Title: "Waiting for the keyring", Severity: Warning,
+			Text:         always("The key that seals the approvals is in the keyring, which does not give it yet, so no approval counts and nothing starts. It is asked again until it does."),
+			Next:         "Unlock the keyring. Run sallyport doctor: it says why, and what to do on this system.",
+			VisibleAfter: time.Second,
+		},
+		{
 			Code: SealKeyFile, Title: "The sealing key is a file", Severity: Warning,
-			Text: always("Approvals are sealed with a key in a file, because no keyring is used. A program that runs as you can read it."),
+			Text: always("Approvals are sealed with a key in a file, because no keyring is used for it. A program that runs as you can read it."),
+			Next: "Where there is a keyring, move it there: sallyport decisions seal-key keyring",
 		},
 		{
 			Code: SealKeyOpen, Title: "The sealing key is open to others", Severity: Warning,

@@ -101,6 +101,7 @@ type Host struct {
 
 	keys          *secrets.Store // the system's keyring, where the secrets are elsewhere
 	keyed         chan struct{}  // closed when nothing is waited for
+	started       atomic.Bool
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
 	listing       listing
@@ -300,6 +301,7 @@ func (h *Host) Start() {
 	if h.fault != nil {
 		return
 	}
+	h.started.Store(true)
 	h.reportGate()
 	h.work.Go(h.follow)
 	h.work.Go(h.housekeeping)

@@ -66,6 +66,7 @@ func (h *Host) fetchKey() {
 				if err != nil && h.ctx.Err() == nil {
 					h.log.Error("the seal key cannot be had", "error", err)
 				}
+				h.keyFetched()
 				return
 			}
 			if ask {
@@ -80,6 +81,9 @@ func (h *Host) fetchKey() {
 	})
 }
 
+// ReportSealKey tells health at once what was done about the key.
+func (h *Host) ReportSealKey() { h.reportGate() }
+
 // awaitKey gives the keyring a moment, or as long as the configuration says.
 func (h *Host) awaitKey(ctx context.Context) {
 	wait := h.config.KeyWait
@@ -92,5 +96,12 @@ func (h *Host) awaitKey(ctx context.Context) {
 	case <-h.keyed:
 	case <-late.C:
 	case <-ctx.Done():
+	}
+}
+
+// keyFetched shows at once what counts now, where health is reported.
+func (h *Host) keyFetched() {
+	if h.started.Load() && h.ctx.Err() == nil {
+		h.reportGate()
 	}
 }
