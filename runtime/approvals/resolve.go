@@ -244,7 +244,7 @@ func (r *Resolver) data(c plugins.Connector) string {
 	if r.PluginData == nil {
 		return ""
 	}
-	return r.PluginData(c.ID.Plugin)
+	return r.PluginData(c.DataName())
 }
 
 func (r *Resolver) tree(ctx context.Context, c plugins.Connector, mode Mode) (*artifact.Tree, error) {

@@ -43,7 +43,7 @@ func (h *Host) newCatalog() *plugins.Catalog {
 		h.Health.Clear(health.ConfigInvalid, "")
 	}
 	return plugins.New(plugins.Config{
-		Folders: h.folders(configuration), Overlay: overlays, Publisher: h.publisherAt, Logger: h.log,
+		Folders: h.folders(configuration), Hand: h.Places.ConnectorsFile(), Overlay: overlays, Publisher: h.publisherAt, Logger: h.log,
 	})
 }
 
@@ -177,7 +177,8 @@ func (h *Host) connectorIDs() []plugins.ID {
 	return ids
 }
 
-// Find reads PLUGIN/SERVER, or the plugin's name alone where it has one server.
+// Find reads PLUGIN/SERVER, or a name alone: of a plugin that has one server, or of a
+// connector in connectors.json.
 func (h *Host) Find(ctx context.Context, text string) (plugins.ID, error) {
 	if strings.Contains(text, "/") {
 		return plugins.ParseID(text)
@@ -187,6 +188,15 @@ func (h *Host) Find(ctx context.Context, text string) (plugins.ID, error) {
 		return plugins.ID{}, err
 	}
 	plugin, ok := found.Plugin(text)
+	byHand := plugins.ID{Plugin: plugins.ByHand, Server: text}
+	if _, written := found.Connector(byHand); written {
+		if ok {
+			return plugins.ID{}, &coded.Error{Code: "plugin-ambiguous",
+				Sentence: fmt.Sprintf("%q is a plugin, and a connector in connectors.json", text),
+				Next:     fmt.Sprintf("name the server of the plugin as %s/SERVER, or the connector as %s", text, byHand)}
+		}
+		return byHand, nil
+	}
 	switch {
 	case !ok:
 		return plugins.ID{}, &coded.Error{Code: "plugin-unknown", Sentence: fmt.Sprintf("there is no plugin %q", text),

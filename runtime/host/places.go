@@ -9,6 +9,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/internal/owneronly"
+	"sallyport/runtime/plugins"
 )
 
 // Places are the folders that Sallyport keeps things in. Each is made its owner's
@@ -16,7 +17,7 @@ import (
 type Places struct {
 	Data   string // database, plugins, snapshots, plugins' own data
 	State  string // port, discovery file, tokens, seal key, children, log
-	Config string // config.json
+	Config string // config.json, connectors.json
 }
 
 // PlacesIn puts everything below one folder: for a second installation, for
@@ -61,9 +62,10 @@ func (p Places) Previous() string { return filepath.Join(p.Data, "previous") }
 // InstallInfo says where each installed plugin came from.
 func (p Places) InstallInfo() string { return filepath.Join(p.Data, "installed") }
 
-// PluginData is PLUGIN_DATA of one plugin: its own, and kept across updates.
-func (p Places) PluginData(plugin string) string {
-	return filepath.Join(p.Data, "plugin-data", plugin)
+// PluginData is PLUGIN_DATA of one plugin, or of one connector without a plugin
+// (plugins.Connector.DataName): its own, and kept across updates.
+func (p Places) PluginData(name string) string {
+	return filepath.Join(p.Data, "plugin-data", filepath.FromSlash(name))
 }
 
 // StatCache speeds up lists and scans; it may be deleted at any time.
@@ -82,6 +84,9 @@ func (p Places) Keys() string { return filepath.Join(p.State, "keys") }
 
 // ConfigFile is the operator's configuration.
 func (p Places) ConfigFile() string { return filepath.Join(p.Config, "config.json") }
+
+// ConnectorsFile holds the connectors without a bundle.
+func (p Places) ConnectorsFile() string { return filepath.Join(p.Config, plugins.HandFile) }
 
 // create makes the folders, or says which of them cannot be used; its path is the
 // user's own and stays out of the sentence.

@@ -15,14 +15,15 @@ import (
 )
 
 // lookEvery is how often the few files outside of bundles that matter are looked
-// at: the programs that running servers were started from, and config.json.
+// at: the programs that running servers were started from, config.json
+// and connectors.json.
 const lookEvery = time.Second
 
 // follow keeps the listing and what runs in step with the disk: a change that
 // matters is acted on within 2 s (spec/approval.md 5.3).
 func (h *Host) follow() {
 	f := &follower{host: h, trees: map[string]bool{}, programs: map[plugins.ID]string{}}
-	f.config = stampOf(h.Places.ConfigFile())
+	f.config, f.hand = stampOf(h.Places.ConfigFile()), stampOf(h.Places.ConnectorsFile())
 	f.watch()
 	defer f.cancel()
 	if err := h.Rescan(h.ctx); err == nil {
@@ -56,6 +57,7 @@ type follower struct {
 	trees    map[string]bool
 	programs map[plugins.ID]string
 	config   filestamp.Stamp
+	hand     filestamp.Stamp
 }
 
 func (f *follower) watch() {
@@ -116,6 +118,10 @@ func (f *follower) look() {
 		f.config = now
 		f.reconfigure()
 	}
+	if now := stampOf(h.Places.ConnectorsFile()); now != f.hand {
+		f.hand = now
+		h.reread(h.ctx)
+	}
 }
 
 func (f *follower) dropTrees(running map[plugins.ID]bool) {
@@ -139,8 +145,13 @@ func (f *follower) reconfigure() {
 	h.catalog.Store(h.newCatalog())
 	f.cancel()
 	f.watch()
-	if h.Rescan(h.ctx) == nil {
-		h.recheckRunning(h.ctx, "")
+	h.reread(h.ctx)
+}
+
+// reread lists anew after a file of the operator's own changed.
+func (h *Host) reread(ctx context.Context) {
+	if h.Rescan(ctx) == nil {
+		h.recheckRunning(ctx, "")
 		h.Events.add("plugins", "", "")
 	}
 }

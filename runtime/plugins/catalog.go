@@ -46,6 +46,8 @@ type Folder struct {
 type Config struct {
 	// Folders are looked at in order; of two plugins with one name the first wins.
 	Folders []Folder
+	// Hand is the path of connectors.json; "" or no file: none.
+	Hand string
 	// Overlay is the operator's configuration by connector id, PLUGIN/SERVER.
 	Overlay map[string]Overlay
 	// Publisher says who signed the plugin that Sallyport installed at a root; nil and ""
@@ -164,6 +166,9 @@ func (c *Catalog) Scan(ctx context.Context) (*Listing, error) {
 	}
 	c.cache = next.entries
 	c.remember(loaded)
+	if p := loadHand(c.config.Hand); p != nil {
+		listing.Plugins = append(listing.Plugins, c.finish(*p, found{base: ByHand, source: HandFile}))
+	}
 	for i, p := range loaded {
 		if p.Invalid != nil && p.Invalid.Code == "manifest-missing" {
 			listing.Problems = append(listing.Problems, Problem{
@@ -236,10 +241,10 @@ func (c *Catalog) unusedOverlays(l *Listing) {
 
 // settleNames lets the first plugin of a name have it and marks the others.
 func (l *Listing) settleNames() {
-	owner := map[string]string{ByHand: handFile}
+	owner := map[string]string{ByHand: HandFile} // also while there is no such file
 	for i := range l.Plugins {
 		p := &l.Plugins[i]
-		if p.Invalid != nil {
+		if p.Invalid != nil || p.Format == ByHand {
 			continue
 		}
 		first, taken := owner[p.Name]
