@@ -106,6 +106,7 @@ func (j *job) fetch(ctx context.Context, source Source, vendor Vendor) error {
 	if err := j.runNPM(ctx, npm, "fetching", "ci", "--no-bin-links"); err != nil {
 		return err
 	}
+	j.installer.at("fetched")
 	if now, err := os.ReadFile(filepath.Join(j.tree, "package-lock.json")); err != nil || !bytes.Equal(now, raw) {
 		return &coded.Error{Code: "npm-lock-changed", Sentence: "npm changed the lock file that it was given", Next: "try again; report it if it happens again"}
 	}
