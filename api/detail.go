@@ -55,7 +55,8 @@ func (s *Server) did(ctx context.Context, id plugins.ID) (Did, error) {
 func declares(c plugins.Connector) Declares {
 	show := env.Exempt{NotSecret: c.Options.NotSecret}
 	d := Declares{Command: c.Launch.Command, Args: present(show.ShowArguments(c.Launch.Args)), Cwd: c.Launch.Cwd, Env: []string{},
-		Inherit: present(c.Launch.Inherit), URL: show.ShowAddress(c.Launch.URL), Headers: []string{}}
+		Inherit: present(c.Launch.Inherit), URL: show.ShowAddress(c.Launch.URL), Headers: []string{},
+		Publisher: c.Publisher, Tools: []Skill{}, Prompts: []Skill{}, Runtimes: []string{}}
 	for _, v := range c.Launch.Env {
 		d.Env = append(d.Env, v.Name)
 	}
@@ -102,6 +103,14 @@ func (s *Server) ofPlugin(ctx context.Context, name string, into *ConnectorDetai
 	}
 	into.Declares.Description, into.Declares.Author = plugin.Description, plugin.Author.Name
 	into.Declares.Homepage, into.Declares.Repository, into.Declares.License = plugin.Homepage, plugin.Repository, plugin.License
+	into.Declares.MoreTools, into.Declares.MorePrompts = plugin.Declared.MoreTools, plugin.Declared.MorePrompts
+	into.Declares.Runtimes = present(plugin.Declared.Runtimes)
+	for _, tool := range plugin.Declared.Tools {
+		into.Declares.Tools = append(into.Declares.Tools, Skill(tool))
+	}
+	for _, prompt := range plugin.Declared.Prompts {
+		into.Declares.Prompts = append(into.Declares.Prompts, Skill(prompt))
+	}
 	into.Problems = problemsOf(plugin.Problems)
 	for _, skill := range plugin.Skills {
 		into.Provides.Skills = append(into.Provides.Skills, Skill{skill.Name, skill.Description})

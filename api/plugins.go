@@ -77,6 +77,17 @@ type Declares struct {
 	Inherit     []string `json:"inherit"`
 	URL         string   `json:"url,omitempty"`
 	Headers     []string `json:"headers"`
+	// Publisher is who signed the package that was installed.
+	Publisher string `json:"publisher,omitempty"`
+	// Tools and Prompts are what an MCP bundle's manifest says that the server has,
+	// MoreTools and MorePrompts that it makes further ones. Nobody has asked the server
+	// for that; what it really has is under provides.
+	Tools       []Skill `json:"tools"`
+	Prompts     []Skill `json:"prompts"`
+	MoreTools   bool    `json:"moreTools,omitempty"`
+	MorePrompts bool    `json:"morePrompts,omitempty"`
+	// Runtimes are what it needs on the computer: "node >=16".
+	Runtimes []string `json:"runtimes"`
 }
 
 // MayTouch is the permissions in words, each with whether the system enforces it.

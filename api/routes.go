@@ -29,7 +29,7 @@ func Routes() []Route {
 	var all []Route
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, decisionRoutes, policyRoutes, clientRoutes,
-		auditRoutes, secretRoutes, sealKeyRoutes, connectRoutes, eventRoutes, mcpRoutes,
+		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, connectRoutes, eventRoutes, mcpRoutes,
 	} {
 		all = append(all, resource...)
 	}

@@ -105,7 +105,7 @@ First steps:
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
-		c.clientsCommand(), c.connectCommand(), c.mcpCommand(), c.secretsCommand(), c.auditCommand(), c.versionCommand(),
+		c.clientsCommand(), c.connectCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
 	)
 	addCompletion(root)
 	return root

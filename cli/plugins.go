@@ -105,6 +105,18 @@ func (c *command) pluginsShow() *cobra.Command {
 	}
 }
 
+// declaredNames lists what a manifest says that the server has.
+func declaredNames(items []api.Skill, more bool) string {
+	names := make([]string, 0, len(items)+1)
+	for _, item := range items {
+		names = append(names, oneLine(item.Name, 60))
+	}
+	if more && len(names) > 0 {
+		names = append(names, "and more")
+	}
+	return strings.Join(names, ", ")
+}
+
 func printDetail(w io.Writer, d api.ConnectorDetail) error {
 	p := &page{w: w}
 	p.line("%s  %s", shown(d.ID), d.State)
@@ -123,6 +135,10 @@ func printDetail(w io.Writer, d api.ConnectorDetail) error {
 	p.field("address", shown(d.Declares.URL))
 	p.field("environment", shown(strings.Join(d.Declares.Env, " ")))
 	p.field("headers", shown(strings.Join(d.Declares.Headers, " ")))
+	p.field("signed by", shown(d.Declares.Publisher))
+	p.field("needs", shown(strings.Join(d.Declares.Runtimes, ", ")))
+	p.field("tools", declaredNames(d.Declares.Tools, d.Declares.MoreTools))
+	p.field("prompts", declaredNames(d.Declares.Prompts, d.Declares.MorePrompts))
 	p.line("may touch")
 	for _, words := range d.MayTouch.Words {
 		p.line("  %s", shown(words))

@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(scripts) < 10 {
 		t.Fatalf("only %d scripts were found: %v", len(scripts), err)
 	}
+	login := keyring(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -73,6 +74,9 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("AWS_SECRET_ACCESS_KEY", sentinel)
+			for name, value := range login {
+				e.Setenv(name, value)
+			}
 			for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SALLYPORT_HOME"} {
 				e.Setenv(name, "")
 			}

@@ -59,7 +59,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "clients show": {"someone"}, "clients grant": {"someone", "--all"},
 		"clients revoke": {"nobody", "notes/main"}, "clients rotate": {"nobody"}, "digest": {t.TempDir()},
-		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"},
+		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"}, "config": {"notes"},
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
 		"help": "text", "completion bash": "a script", "completion zsh": "a script", "completion fish": "a script",

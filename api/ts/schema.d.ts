@@ -2138,6 +2138,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/plugins/{plugin}/{server}/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What its plugin asks its user for, and what it has. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                    server: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ConfigView"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Gives it values or takes them back. Another value is another identity: it asks again. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                    server: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ConfigChange"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ConfigView"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plugins/{plugin}/{server}/deny": {
         parameters: {
             query?: never;
@@ -3304,6 +3406,20 @@ export interface components {
             name: string;
             token: string;
         };
+        ConfigChange: {
+            secrets?: {
+                [key: string]: number[];
+            };
+            set?: {
+                [key: string]: string[];
+            };
+            unset?: string[];
+        };
+        ConfigView: {
+            id: string;
+            missing: string[];
+            settings: components["schemas"]["Setting"][];
+        };
         ConnectPlan: {
             deletes?: boolean;
             diff: string;
@@ -3396,7 +3512,13 @@ export interface components {
             homepage?: string;
             inherit: string[];
             license?: string;
+            morePrompts?: boolean;
+            moreTools?: boolean;
+            prompts: components["schemas"]["Skill"][];
+            publisher?: string;
             repository?: string;
+            runtimes: string[];
+            tools: components["schemas"]["Skill"][];
             url?: string;
         };
         Details: {
@@ -3588,6 +3710,20 @@ export interface components {
             /** Format: date-time */
             setAt?: string;
             usedBy: string[];
+        };
+        Setting: {
+            default: string[];
+            description?: string;
+            key: string;
+            max?: string;
+            min?: string;
+            multiple: boolean;
+            required: boolean;
+            sensitive: boolean;
+            set: boolean;
+            title?: string;
+            type: string;
+            value: string[];
         };
         Skill: {
             description: string;
