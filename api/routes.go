@@ -29,6 +29,7 @@ func Routes() []Route {
 	var all []Route
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, decisionRoutes, policyRoutes, clientRoutes,
+		loginRoutes,
 		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, connectRoutes, eventRoutes, mcpRoutes,
 	} {
 		all = append(all, resource...)

@@ -104,6 +104,7 @@ First steps:
 		c.digestCommand(), c.pluginsCommand(), c.diffCommand(),
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
+		c.loginCommand(), c.logoutCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.connectCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
 	)

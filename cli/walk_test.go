@@ -54,7 +54,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 	input := map[string]string{"secrets import": "A=1\n"}
 	arguments := map[string][]string{
 		"plugins show": {"notes"}, "diff": {"notes"}, "env": {"notes"}, "approve": {"notes"}, "deny": {"notes"},
-		"enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
+		"login": {"notes"}, "logout": {"notes"}, "enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "clients show": {"someone"}, "clients grant": {"someone", "--all"},

@@ -30,6 +30,7 @@ func Layers() []Layer {
 		{[]string{"runtime/approvals/..."}, "helpers for tests of approvals and of what takes a grant"},
 		{[]string{"runtime/process"}, "process starts what a grant names and knows no protocol"},
 		{[]string{"runtime/mcp"}, "mcp speaks to a process that is already allowed"},
+		{[]string{"runtime/oauth"}, "a sign-in is for a server that mcp dials, under a grant"},
 		{[]string{"runtime/mcp/..."}, "the gateway is the agents' side of mcp"},
 		{[]string{"runtime/host"}, "host builds and owns all of the above; nothing below may reach its owner"},
 		{[]string{"api"}, "api shows what host has; no domain package knows that it is shown"},
@@ -51,7 +52,7 @@ func Bans() []Ban {
 	return []Ban{
 		{
 			"os/exec",
-			[]string{"runtime/process", "runtime/env", "runtime/plugins", "runtime/install", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest", "internal/keyringtest"},
+			[]string{"runtime/process", "runtime/env", "runtime/plugins", "runtime/install", "cli", "api/sidecar", "app", "internal/fakeserver/...", "internal/npmtest", "internal/keyringtest", "internal/browser"},
 			"children start in runtime/process, with a grant; the others are Sallyport's own helpers, a closed list with fixed arguments (spec/approval.md 5.4a)",
 		},
 		{
@@ -73,6 +74,10 @@ func Bans() []Ban {
 		{
 			"sallyport/internal/keyringtest", []string{},
 			"keyrings that are made here are for tests alone",
+		},
+		{
+			"sallyport/internal/oauthtest", []string{},
+			"an authorization server that agrees to everything is for tests alone",
 		},
 		{
 			"sallyport/internal/npmtest", []string{},

@@ -149,6 +149,7 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	g.takeOver()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.resumeWaits()
 	if err := g.interruptProbes(ctx); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,9 @@ import (
 
 // probe is the one try that an allowed run decision has.
 type probe struct {
-	life *life
-	used bool
+	life  *life
+	used  bool
+	waits *coded.Error // for a sign-in, before another try
 }
 
 // ProbeGrant returns the grant to start a connector once and list what it
@@ -29,7 +30,7 @@ func (g *Gate) ProbeGrant(ctx context.Context, decision string) (Grant, error) {
 		g.mu.Unlock()
 		return Grant{}, coded.New("no-probe", "the decision has no try left")
 	}
-	p.used = true
+	p.used, p.waits = true, nil
 	shown := *d
 	g.mu.Unlock()
 

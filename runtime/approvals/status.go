@@ -166,6 +166,9 @@ func (g *Gate) statusOf(id plugins.ID, now Resolved, err error) Status {
 }
 
 func (g *Gate) stateOfOpen(open *Decision) (State, *coded.Error) {
+	if p := g.probes[open.ID]; p != nil && p.waits != nil {
+		return Blocked, p.waits
+	}
 	if open.State == DecisionProbing {
 		return Probing, &coded.Error{Code: "probing", Sentence: "it was allowed and is being tried for the first time", Next: "wait a moment"}
 	}

@@ -23,10 +23,13 @@ func (g *Gate) Park(ctx context.Context, id plugins.ID, why *coded.Error) error 
 	return nil
 }
 
-// Block records that a secret or the keyring is missing, until Unblock.
+// Block records that a secret, the keyring or a sign-in is missing, until Unpark.
 func (g *Gate) Block(id plugins.ID, why *coded.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if t := g.trouble[id]; t != nil && t.state == Blocked && t.why.Code == why.Code {
+		return // each of many calls may find the same
+	}
 	g.setTrouble(id, &trouble{Blocked, why})
 }
 

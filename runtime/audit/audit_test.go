@@ -88,7 +88,7 @@ func TestWhatDoesNotExistIsRefused(t *testing.T) {
 		wantCode(t, fmt.Sprintf("%+v", r), err, CodeInvalid)
 	}
 	wantVerified(t, db, nil, 0)
-	if len(Actions()) != 30 || len(Results()) != 3 {
+	if len(Actions()) != 33 || len(Results()) != 3 {
 		t.Errorf("%d actions, %d results", len(Actions()), len(Results()))
 	}
 	for _, action := range Actions() {

@@ -60,6 +60,9 @@ const (
 	SecretSet    = "secret.set"
 	SecretDelete = "secret.delete"
 	SecretUse    = "secret.use"
+	OAuthLogin   = "oauth.login"
+	OAuthLogout  = "oauth.logout"
+	OAuthRefresh = "oauth.refresh"
 	ClientAdd    = "client.add"
 	ClientRemove = "client.remove"
 	ClientGrant  = "client.grant"
@@ -85,6 +88,7 @@ func Actions() []string {
 	return []string{
 		Install, Enable, Disable, Update, Uninstall, Ask, Allow, Deny, Expire, Revoke,
 		Start, Stop, Crash, Park, Call, Refuse, SecretSet, SecretDelete, SecretUse,
+		OAuthLogin, OAuthLogout, OAuthRefresh,
 		ClientAdd, ClientRemove, ClientGrant, ClientRevoke, ClientRotate, Import, Connect, Console, Setting, Export, Retain,
 	}
 }

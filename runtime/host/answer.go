@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/plugins"
@@ -80,6 +82,11 @@ func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
 	// The running one was approved as something else.
 	if err = h.Pool.Stop(ctx, allowed.Subject(), errReplaced); err == nil {
 		offer, err = h.Pool.Probe(ctx, grant)
+	}
+	var why *coded.Error
+	if errors.As(err, &why) && why.Code == "oauth-login-needed" {
+		// It is tried again when somebody has signed in (BeginLogin).
+		return allowed, errors.Join(err, h.Gate.ProbeWaits(context.WithoutCancel(ctx), allowed.ID, why))
 	}
 	if err != nil {
 		if failed := h.Gate.ProbeFailed(context.WithoutCancel(ctx), allowed.ID, err); failed != nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"sallyport/internal/atomicfile"
+	"sallyport/internal/browser"
 	"sallyport/internal/coded"
 	"sallyport/internal/loopback"
 	"sallyport/runtime/approvals"
@@ -31,6 +32,7 @@ import (
 	"sallyport/runtime/install"
 	"sallyport/runtime/mcp"
 	"sallyport/runtime/mcp/gateway"
+	"sallyport/runtime/oauth"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/process"
 	"sallyport/runtime/secrets"
@@ -59,6 +61,8 @@ type Config struct {
 	KeyWait time.Duration
 	// Network is how connectors are dialled; the zero one is the system's.
 	Network mcp.Network
+	// Browser is how a person is shown an address; the zero one is the system's.
+	Browser browser.Opener
 }
 
 // Tokens are the tokens of this installation's files.
@@ -84,6 +88,7 @@ type Host struct {
 	Snapshots *artifact.Snapshots
 	Installer *install.Installer
 	Secrets   *secrets.Store
+	OAuth     *oauth.Book
 	Pool      *mcp.Pool
 	Gateway   *gateway.Gateway
 
@@ -113,10 +118,11 @@ type Host struct {
 	blocked       blocked
 	changes       changes
 	installations installations
+	logins        logins
 	notify        subscribers
 
 	connecting sync.Mutex // one edit of another program's file at a time
-	gateItems  struct { // what reportGate has told health
+	gateItems  struct {   // what reportGate has told health
 		sync.Mutex
 		reported map[gateItem]bool
 	}
@@ -199,6 +205,7 @@ func (h *Host) openParts(ctx context.Context) error {
 	if err := h.openGate(ctx); err != nil {
 		return err
 	}
+	h.openLogins()
 	if err := h.openProcesses(ctx); err != nil {
 		return err
 	}

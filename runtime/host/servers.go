@@ -26,7 +26,7 @@ const idleAfter = 30 * time.Minute
 
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
-		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.forStart, h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Network: h.config.Network,
+		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.forStart, h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Bearer: h.bearer, Network: h.config.Network,
 		IdleAfter: idleAfter, Now: h.config.Now, Logger: h.log,
 	}
 }
@@ -163,6 +163,9 @@ func (h *Host) fromGate(e approvals.Event) {
 	if e.Kind == "connector" && e.Code == "" {
 		h.Pool.Unpark(e.ID)
 		h.Health.Clear(health.ServerParked, e.ID.String())
+	}
+	if e.Kind == "connector" && (e.Code == "revoked" || e.Code == "uninstalled") {
+		h.work.Go(func() { h.forgetLogins(e.ID) })
 	}
 	h.Events.add(e.Kind, e.ID.String(), e.Code)
 }

@@ -55,6 +55,9 @@ type Options struct {
 	// endpoint, and Network how.
 	Allowed permissions.Set
 	Network Network
+	// Bearer signs the requests to such a server; nil where nobody signs in, and
+	// unused where the connector sends an Authorization header of its own.
+	Bearer Bearer
 	// Logger may be nil.
 	Logger *slog.Logger
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,8 @@ type Network struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial opens a TCP connection. It resolves nothing.
 	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// TLS is whom to trust; nil trusts whom the system does.
+	TLS *tls.Config
 }
 
 func (n Network) orSystem() Network {
@@ -143,13 +146,4 @@ func (o *outbound) whyNot(host string, addr netip.Addr) string {
 func denied(address, why string) error {
 	return &coded.Error{Code: "permission-denied", Sentence: fmt.Sprintf("the connection to %s is not permitted: %s", address, why),
 		Next: "correct the endpoint, or name it under permissions.net and approve that"}
-}
-
-// deniedBy returns the refusal in an error that a connection ended with, or nil.
-func deniedBy(err error) error {
-	var refusal *coded.Error
-	if errors.As(err, &refusal) && refusal.Code == "permission-denied" {
-		return refusal
-	}
-	return nil
 }

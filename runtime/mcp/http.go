@@ -35,6 +35,7 @@ type endpoint struct {
 	conn    *Conn
 	url     string
 	headers map[string]string
+	bearer  Bearer // nil where requests are not signed
 	limit   int
 	client  *http.Client
 	ctx     context.Context
@@ -77,13 +78,15 @@ func newEndpoint(address string, headers map[string]string, o Options) (*endpoin
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{DialContext: out.dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
 	w := &endpoint{
 		url: address, headers: headers, limit: o.limit(), ready: make(chan struct{}),
 		client: &http.Client{
-			Transport:     transport,
+			Transport:     newTransport(out.dial, o.Network),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+	}
+	if signs(headers) {
+		w.bearer = o.Bearer
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w, nil
@@ -105,6 +108,9 @@ func (w *endpoint) receive(func(Envelope)) *ProtocolError {
 func (w *endpoint) listen() {
 	for delay := firstListenDelay; ; delay = min(2*delay, lastListenDelay) {
 		response, err := w.do(w.ctx, http.MethodGet, w.url, nil)
+		if refusedBy(err) != nil {
+			return // a call will say so
+		}
 		if err == nil {
 			offered := response.StatusCode == http.StatusOK
 			if offered {
@@ -155,7 +161,7 @@ func (w *endpoint) post(ctx context.Context, line []byte, begun chan<- error) (w
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
 	response, err := w.do(ctx, http.MethodPost, w.url, line)
-	if refusal := deniedBy(err); refusal != nil {
+	if refusal := refusedBy(err); refusal != nil {
 		return refusal // which is no failure of the server's
 	}
 	if err != nil {
@@ -198,13 +204,16 @@ func (w *endpoint) judge(response *http.Response) error {
 	return coded.New("http-status", sentence)
 }
 
-func (w *endpoint) do(ctx context.Context, method, address string, body []byte) (*http.Response, error) {
+func (w *endpoint) exchange(ctx context.Context, method, address string, body []byte, token string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	for name, value := range w.headers {
 		request.Header.Set(name, value)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodPost {

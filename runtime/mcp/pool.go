@@ -35,6 +35,9 @@ type Config struct {
 	// Headers gives the values of a dialled connector's headers; nil takes them as
 	// they are declared.
 	Headers func(ctx context.Context, l approvals.Launch) (map[string]string, error)
+	// Bearer signs what a dialled connector sends, for a first try too; nil, or a nil
+	// one, signs nothing.
+	Bearer func(l approvals.Launch, probe bool) Bearer
 	// Network is how connectors are dialled; the zero one is the system's.
 	Network Network
 	Now     func() time.Time

@@ -78,7 +78,7 @@ func streamEnd(err error) *ProtocolError {
 
 func (s *eventStream) read() error {
 	response, err := s.do(s.ctx, http.MethodGet, s.url, nil)
-	if refusal := deniedBy(err); refusal != nil {
+	if refusal := refusedBy(err); refusal != nil {
 		return refusal
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *eventStream) post(ctx context.Context, line []byte) error {
 		return s.why
 	}
 	response, err := s.do(ctx, http.MethodPost, s.to, line)
-	if refusal := deniedBy(err); refusal != nil {
+	if refusal := refusedBy(err); refusal != nil {
 		return refusal
 	}
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []a
 	}
 	s, err = p.open(ctx, granted)
 	if err != nil {
-		return nil, nil, granted.Err() == nil && deniedBy(err) == nil, err
+		return nil, nil, granted.Err() == nil && refusedBy(err) == nil, err
 	}
 	return s, p.guard.live(granted, s.Offer()), false, nil
 }
@@ -68,6 +68,7 @@ func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
 		MaxFrame: int(launch.Options.MaxFrame), SkipNoise: launch.Options.StdoutNoise == "skip",
 		Ended: g.Err, Logger: p.config.Logger,
 		Allowed: launch.Permissions, Network: p.config.Network,
+		Bearer:       p.bearer(launch, g.Probe()),
 		Changed:      s.changed,
 		Notification: s.notified,
 	}
@@ -110,6 +111,13 @@ func (p *Pool) connect(ctx context.Context, s *Session, l approvals.Launch, o Op
 		return err
 	}
 	return coded.New("transport-unsupported", fmt.Sprintf("connectors of the transport %q cannot be used", l.Transport))
+}
+
+func (p *Pool) bearer(l approvals.Launch, probe bool) Bearer {
+	if p.config.Bearer == nil || l.Transport == plugins.Stdio {
+		return nil
+	}
+	return p.config.Bearer(l, probe)
 }
 
 func (p *Pool) headers(ctx context.Context, l approvals.Launch) (map[string]string, error) {
