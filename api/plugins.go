@@ -126,7 +126,7 @@ type Provides struct {
 	Diagnostics []string `json:"diagnostics"` // the end of stderr: untrusted text
 }
 
-// Skill is listed; Sallyport serves none.
+// Skill is a text for agents, which they get as a prompt once the plugin is approved.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`

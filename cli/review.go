@@ -27,6 +27,9 @@ func printReview(w io.Writer, r approvals.Review) error {
 	for _, option := range r.Options {
 		p.line("  %-12s %s", "loosened", option)
 	}
+	for _, skill := range r.Skills {
+		p.line("  %-12s %s: %s", "skill", skill.Name, oneLine(skill.Description, 70))
+	}
 	p.line("  %-12s %s, %d bytes", "files", count(r.Files.Count, "file", "files"), r.Files.Bytes)
 	for _, path := range r.Files.Executables {
 		p.line("  %-12s %s", "executable", path)

@@ -3508,6 +3508,7 @@ export interface components {
             requested: components["schemas"]["PermissionsSet"];
             runs?: components["schemas"]["ApprovalsRuns"];
             sentence: string;
+            skills: components["schemas"]["ApprovalsSkillLine"][];
             source: string;
             stale: boolean;
             state: string;
@@ -3529,6 +3530,10 @@ export interface components {
             command: string;
             cwd: string;
             executable: string;
+        };
+        ApprovalsSkillLine: {
+            description: string;
+            name: string;
         };
         ApprovalsStanding: {
             approval: string;

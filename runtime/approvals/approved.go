@@ -3,6 +3,7 @@ package approvals
 import (
 	"encoding/json"
 
+	"sallyport/runtime/artifact"
 	"sallyport/runtime/plugins"
 )
 
@@ -11,6 +12,8 @@ import (
 type Approved struct {
 	ID              plugins.ID
 	Identity        Identity
+	Digest          artifact.Digest // "" without a bundle
+	Transport       string
 	Tools           []ApprovedTool
 	Prompts         []ApprovedTool
 	Templates       []ApprovedTool
@@ -39,7 +42,7 @@ func (g *Gate) Approved(id plugins.ID) (Approved, bool) {
 	}
 	offer := r.Run.Offer
 	a := Approved{
-		ID: id, Identity: r.Run.Identity, ServerInfo: offer.ServerInfo, ProtocolVersion: offer.ProtocolVersion,
+		ID: id, Identity: r.Run.Identity, Digest: r.Run.digest(), Transport: r.Run.Fields.Transport, ServerInfo: offer.ServerInfo, ProtocolVersion: offer.ProtocolVersion,
 		Capabilities: offer.Capabilities, Tools: approvedTools(r.Tools.Tools),
 		Prompts: approvedTools(r.Tools.Prompts), Templates: approvedTools(r.Tools.Templates),
 	}

@@ -37,6 +37,7 @@ type Launch struct {
 	Executable env.Executable
 	Path       string   // absolute path that is executed
 	Args       []string // after the program name
+	Root       string   // the verified snapshot; "" without a bundle
 	Dir        string   // absolute working directory
 	Env        *env.Plan
 	Data       string // PLUGIN_DATA, to be created 0700 before the start

@@ -57,7 +57,7 @@ func (g *Gate) launchFrom(r Resolved, root string) (Launch, error) {
 	}
 	l := Launch{
 		ID: c.ID, Version: c.Version, Transport: c.Transport, Env: plan, Data: data,
-		Options: c.Options, Digest: r.Digest(),
+		Options: c.Options, Digest: r.Digest(), Root: root,
 		Permissions: r.Fields.Permitted.Set(),
 	}
 	words := g.resolver.words(c, root, data)

@@ -38,8 +38,24 @@ type Review struct {
 	Requested permissions.Set `json:"requested"`
 	Options   []string        `json:"options"` // loosened defaults
 	Files     Files           `json:"files"`
-	Changed   *Diff           `json:"changed,omitempty"` // nil the first time
-	Tools     []OfferedTool   `json:"tools,omitempty"`   // where they are to be chosen
+	// Skills are texts for agents, approved with the tree.
+	Skills  []SkillLine   `json:"skills"`
+	Changed *Diff         `json:"changed,omitempty"` // nil the first time
+	Tools   []OfferedTool `json:"tools,omitempty"`   // where they are to be chosen
+}
+
+// SkillLine is one skill: a text that agents are given as it is.
+type SkillLine struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+func skillLines(skills []plugins.Skill) []SkillLine {
+	lines := make([]SkillLine, len(skills))
+	for i, skill := range skills {
+		lines[i] = SkillLine{Visible(skill.Name), Visible(skill.Description)}
+	}
+	return lines
 }
 
 // Runs is a command line in full, one argument an element.
@@ -96,12 +112,14 @@ func (g *Gate) Review(ctx context.Context, id plugins.ID) (Review, error) {
 		Title: Visible(c.Title), Version: Visible(c.Version), Source: Visible(c.Source),
 		Digest: now.Fields.Artifact, Identity: now.Identity,
 		Facts: factsOf(now, changed), Env: []env.Shown{}, Literals: literals(now.Fields),
-		May: c.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now),
+		May: c.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now), Skills: skillLines(c.Skills),
 	}
-	if c.Transport == plugins.Stdio {
+	switch c.Transport {
+	case plugins.Stdio:
 		r.Runs = runsOf(now)
 		r.Env = now.plan.Masked()
-	} else {
+	case plugins.Skills:
+	default:
 		r.Dials = dialsOf(now)
 	}
 	if changed.Since != nil {

@@ -14,6 +14,9 @@ func firstSentence(r Resolved) string {
 	if r.Connector.Transport == plugins.Stdio {
 		return name + " wants to run a program on this computer."
 	}
+	if r.Connector.Transport == plugins.Skills {
+		return fmt.Sprintf("%s wants to give agents %s. Nothing of it runs.", name, counted(len(r.Connector.Skills), "skill"))
+	}
 	host := "another computer"
 	if u, err := url.Parse(r.Fields.URL.Expanded); err == nil && u.Host != "" {
 		host = u.Host

@@ -78,6 +78,10 @@ func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
 	if err != nil {
 		return allowed, err
 	}
+	launch, err := grant.Launch()
+	if err == nil && launch.Transport == plugins.Skills {
+		return h.offerSkills(ctx, allowed, launch)
+	}
 	var offer approvals.Offer
 	// The running one was approved as something else.
 	if err = h.Pool.Stop(ctx, allowed.Subject(), errReplaced); err == nil {
@@ -95,6 +99,16 @@ func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
 		return allowed, err
 	}
 	return h.Gate.Probed(ctx, allowed.ID, offer)
+}
+
+// offerSkills ends the question about a plugin that has skills alone: there is no
+// tool to choose, and the one answer was about all there is.
+func (h *Host) offerSkills(ctx context.Context, allowed approvals.Decision, launch approvals.Launch) (approvals.Decision, error) {
+	tools, err := h.Gate.Probed(ctx, allowed.ID, h.skillOffer(ctx, launch.Digest))
+	if err != nil {
+		return tools, err
+	}
+	return h.Gate.Answer(ctx, tools.ID, approvals.Answer{Allow: true, Tools: []string{}}, *allowed.AnsweredBy)
 }
 
 // RecordExport puts on record that the audit was exported, before it is.

@@ -51,13 +51,18 @@ func (b *backend) Catalog(_ context.Context, client string) (gateway.Catalog, er
 
 func (h *Host) catalogOf(client string) gateway.Catalog {
 	catalog := gateway.Catalog{OriginalNames: h.Gate.OriginalNames(client)}
+	var whole []approvals.Approved
 	for _, id := range h.Gate.ApprovedIDs() {
 		approved, ok := h.Gate.Approved(id)
 		if !ok || !h.Gate.Visible(client, id) {
 			continue
 		}
 		catalog.Connectors = append(catalog.Connectors, h.exposed(client, approved))
+		if h.Gate.Whole(client, id) {
+			whole = append(whole, approved)
+		}
 	}
+	catalog.Connectors = append(catalog.Connectors, h.exposedSkills(whole)...)
 	return catalog
 }
 
@@ -173,6 +178,13 @@ func (b *backend) Request(ctx context.Context, client string, id plugins.ID, met
 }
 
 func (h *Host) request(ctx context.Context, client string, id plugins.ID, method string, params json.RawMessage, up gateway.Upstream) (json.RawMessage, error) {
+	if h.isSkills(id) {
+		grant, err := h.skillGrant(ctx, client, id)
+		if err != nil {
+			return nil, err
+		}
+		return h.skillRequest(ctx, grant, method, params)
+	}
 	if !h.Gate.Whole(client, id) {
 		return nil, coded.New("permission-denied", "the client has no such connector")
 	}

@@ -117,6 +117,7 @@ type Host struct {
 	levels        levels
 	blocked       blocked
 	changes       changes
+	skills        skillBook
 	installations installations
 	logins        logins
 	notify        subscribers

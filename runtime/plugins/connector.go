@@ -26,6 +26,14 @@ const (
 	SSE            Transport = "sse"
 )
 
+// Skills is how the skills of a plugin without servers are reached: nothing runs and
+// nothing is dialled, their files are handed out. Their connector has the server name
+// SkillsServer.
+const (
+	Skills       Transport = "skills"
+	SkillsServer           = "skills"
+)
+
 // Connector is one MCP server that Sallyport could start or dial, as declared:
 // nothing is expanded, looked up or resolved yet.
 type Connector struct {
@@ -53,6 +61,8 @@ type Connector struct {
 	Publisher string
 	// Settings are what the plugin asks its user for, sorted by key.
 	Settings []Setting
+	// Skills are those of its plugin, which are approved with it.
+	Skills []Skill
 	// Invalid says why this connector can never be approved as it is; nil otherwise.
 	Invalid *coded.Error
 }

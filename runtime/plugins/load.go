@@ -10,6 +10,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/internal/filestamp"
+	"sallyport/runtime/permissions"
 )
 
 // load reads the bundle in dir. It always returns a plugin: one that cannot be
@@ -44,7 +45,25 @@ func (b *bundle) load(p *Plugin, table []format) {
 	} else {
 		first.read(b, p, first.data)
 	}
+	p.offerSkills()
 	b.readOthers(p, found[1:])
+}
+
+// offerSkills gives each connector the plugin's skills; a plugin that has nothing
+// else gets a connector for them, so that they can be approved.
+func (p *Plugin) offerSkills() {
+	if p.Invalid != nil || len(p.Skills) == 0 {
+		return
+	}
+	if len(p.Connectors) == 0 {
+		p.Connectors = []Connector{{
+			ID: ID{Plugin: p.Name, Server: SkillsServer}, Title: p.Description, Version: p.Version, Format: p.Format,
+			Source: p.Source, Root: p.Root, Transport: Skills, Requested: permissions.Undeclared(),
+		}}
+	}
+	for i := range p.Connectors {
+		p.Connectors[i].Skills = p.Skills
+	}
 }
 
 // readAgentPlugin reads a plugin of Agent Plugins 1.0.0.

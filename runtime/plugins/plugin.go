@@ -48,7 +48,7 @@ type Plugin struct {
 // Author is the manifest's author object.
 type Author struct{ Name, Email, URL string }
 
-// Skill is one Agent Skill. It is listed; nothing serves it.
+// Skill is one Agent Skill.
 type Skill struct {
 	Name, Description string
 	Path              string // of SKILL.md, relative to the root
