@@ -31,7 +31,7 @@ const (
 // SkillsServer.
 const (
 	Skills       Transport = "skills"
-	SkillsServer           = "skills"
+	SkillsServer string    = "skills"
 )
 
 // Connector is one MCP server that Sallyport could start or dial, as declared:
