@@ -46,7 +46,7 @@ func TestWhatCannotBeReadIsNamedAndNothingIsStaged(t *testing.T) {
 
 func runAsNobody(t *testing.T, test string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "install-test")
+	dir, err := os.MkdirTemp("", "install-test") //nolint:usetesting // t.TempDir is owner-only above
 	must(t, err)
 	defer os.RemoveAll(dir)
 	must(t, os.Chmod(dir, 0o777))
