@@ -37,7 +37,7 @@ func TestADamagedStoreClosesEveryRoute(t *testing.T) {
 		path := strings.NewReplacer("{plugin}", "fake", "{server}", "main", "{id}", "d-1", "{name}", "n").Replace(route.Path)
 		q := request{method: route.Method, path: path, as: "operator"}
 		if route.Body != nil {
-			q.body = map[string]string{"/v1/clients": `{"name":"n"}`, "/v1/secrets": `{"name":"N","value":""}`, "/v1/seal-key/move": `{"to":"file"}`}[path]
+			q.body = map[string]string{"/v1/clients": `{"name":"n"}`, "/v1/connectors": `{"name":"n","command":"x"}`, "/v1/connectors/n/rename": `{"name":"m"}`, "/v1/secrets": `{"name":"N","value":""}`, "/v1/seal-key/move": `{"to":"file"}`}[path]
 			if q.body == "" {
 				q.body = map[bool]string{true: `{"answer":"allow"}`, false: `{"tool":"echo"}`}[strings.HasPrefix(path, "/v1/decisions")]
 			}

@@ -28,7 +28,7 @@ type Route struct {
 func Routes() []Route {
 	var all []Route
 	for _, resource := range [][]Route{
-		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, decisionRoutes, policyRoutes, clientRoutes,
+		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes,
 		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, connectRoutes, eventRoutes, mcpRoutes,
 	} {

@@ -12,10 +12,11 @@ import (
 	"sallyport/api"
 	"sallyport/api/client"
 	"sallyport/internal/coded"
+	"sallyport/runtime/plugins"
 )
 
-// find reads ID: PLUGIN/SERVER, or the plugin's name alone where it has one
-// server.
+// find reads ID: PLUGIN/SERVER, or a name alone: of a plugin that has one server, or
+// of a connector in connectors.json.
 func find(ctx context.Context, h *client.Client, id string) (api.Connector, error) {
 	var list api.PluginList
 	if err := h.Get(ctx, "/v1/plugins", nil, &list); err != nil {
@@ -26,7 +27,7 @@ func find(ctx context.Context, h *client.Client, id string) (api.Connector, erro
 		if c.ID == id {
 			return c, nil
 		}
-		if c.Plugin == id && c.Server != "" {
+		if c.Server != "" && (c.Plugin == id || c.Plugin == plugins.ByHand && c.Server == id) {
 			found = append(found, c)
 		}
 	}
@@ -37,7 +38,7 @@ func find(ctx context.Context, h *client.Client, id string) (api.Connector, erro
 		return api.Connector{}, &coded.Error{Code: "plugin-unknown", Sentence: "there is no plugin " + quote(id),
 			Next: "see what there is: sallyport plugins list"}
 	}
-	return api.Connector{}, &coded.Error{Code: "plugin-ambiguous", Sentence: id + " has more than one server",
+	return api.Connector{}, &coded.Error{Code: "plugin-ambiguous", Sentence: id + " stands for more than one server",
 		Next: "name one: " + found[0].ID + ", " + found[1].ID + ", …"}
 }
 

@@ -57,6 +57,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"login": {"notes"}, "logout": {"notes"}, "enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"},
+		"connectors add": {"mine", "--url", "https://mcp.example.com/mcp"}, "connectors show": {"mine"}, "connectors rename": {"mine", "other"}, "connectors remove": {"other"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "clients show": {"someone"}, "clients grant": {"someone", "--all"},
 		"clients revoke": {"nobody", "notes/main"}, "clients rotate": {"nobody"}, "digest": {t.TempDir()},
 		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"}, "config": {"notes"},

@@ -1043,6 +1043,218 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/connectors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The connectors written by hand (connectors.json). */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ConnectorList"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Writes a connector into connectors.json, as data that is not approved: nothing starts. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewConnector"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Connector"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/connectors/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes a connector out of connectors.json; if it runs it is stopped. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Done"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/connectors/{name}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives a connector another name, under which it has to be approved anew. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ConnectorName"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Connector"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/decisions": {
         parameters: {
             query?: never;
@@ -3679,6 +3891,13 @@ export interface components {
             provides: components["schemas"]["Provides"];
             run?: components["schemas"]["RunningInfo"];
         };
+        ConnectorList: {
+            connectors: components["schemas"]["HandConnector"][];
+            problems: components["schemas"]["Problem"][];
+        };
+        ConnectorName: {
+            name: string;
+        };
         Decision: {
             action: string;
             answer?: string;
@@ -3767,6 +3986,9 @@ export interface components {
             new: string;
             old: string;
         };
+        HandConnector: components["schemas"]["Connector"] & {
+            declares: components["schemas"]["Declares"];
+        };
         HealthProblem: {
             code: string;
             next?: string;
@@ -3839,6 +4061,9 @@ export interface components {
             name: string;
             scope?: components["schemas"]["Scope"];
         };
+        NewConnector: components["schemas"]["PluginsHandEntry"] & {
+            name: string;
+        };
         NewInstallation: {
             source: string;
         };
@@ -3855,6 +4080,28 @@ export interface components {
         PluginList: {
             connectors: components["schemas"]["Connector"][];
             problems: components["schemas"]["Problem"][];
+        };
+        PluginsHandEntry: {
+            args?: string[];
+            command?: string;
+            cwd?: string;
+            env?: {
+                [key: string]: string;
+            };
+            headers?: {
+                [key: string]: string;
+            };
+            imported?: components["schemas"]["PluginsImported"];
+            inherit?: string[];
+            permissions?: components["schemas"]["PermissionsSet"];
+            transport?: string;
+            url?: string;
+        };
+        PluginsImported: {
+            /** Format: date-time */
+            at: string;
+            client: string;
+            file: string;
         };
         PolicyChange: {
             class?: string;

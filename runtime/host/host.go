@@ -122,6 +122,8 @@ type Host struct {
 	logins        logins
 	notify        subscribers
 
+	writingHand sync.Mutex // one change of connectors.json at a time
+
 	connecting sync.Mutex // one edit of another program's file at a time
 	gateItems  struct {   // what reportGate has told health
 		sync.Mutex

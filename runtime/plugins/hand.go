@@ -244,6 +244,9 @@ func (c *Connector) handExtras(doc *document, entry *node) *fault {
 // handReference finds secret:NAME and the parent's variables in a value.
 var handReference = regexp.MustCompile(`^(?:secret|env):([^\s=]+)$|\$\{(?:secret:|env:)?([A-Za-z0-9_.-]+)(?::-[^}]*)?\}`)
 
+// HasReference reports whether a value of an entry refers to a secret or a variable.
+func HasReference(value string) bool { return handReference.MatchString(value) }
+
 // referredTo adds the names that a value of the operator's own refers to: who writes
 // the reference asks for it, and the approval is still asked about it.
 func referredTo(asked, inherit []string, value string) []string {
