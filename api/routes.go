@@ -30,7 +30,7 @@ func Routes() []Route {
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes,
-		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, connectRoutes, eventRoutes, mcpRoutes,
+		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, connectRoutes, eventRoutes, mcpRoutes,
 	} {
 		all = append(all, resource...)
 	}

@@ -17,6 +17,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/health"
 	"sallyport/runtime/host"
+	"sallyport/runtime/secrets"
 )
 
 func notServing(p health.Problem) bool { return p.Code == health.Starting }
@@ -27,16 +28,25 @@ type finding struct {
 	OK   bool   `json:"ok"`
 	Says string `json:"says"`
 	Next string `json:"next,omitempty"`
+	// Keyring is how the keyring is, where that is what was looked at.
+	Keyring *api.Keyring `json:"keyring,omitempty"`
 }
 
 func (c *command) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var keyring bool
+	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong, and say what to do", Args: exactly(),
-		Long: `Look at the folders, the store, the audit, the sidecar and the programs that
-plugins usually need. Changes nothing. Exits with 1 where something is wrong.`,
-		Example: "  sallyport doctor",
+		Long: `Look at the folders, the store, the audit, the sidecar, the keyring and the programs
+that plugins usually need. Changes nothing. Exits with 1 where something is wrong.
+
+A keyring that cannot be used is explained, with what to type on this system. That is
+no fault while nothing needs it; --keyring explains it all the same.`,
+		Example: "  sallyport doctor\n  sallyport doctor --keyring",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := c.examine(cmd.Context())
+			if keyring {
+				findings = aboutKeyring(findings)
+			}
 			err := c.print(findings, func(w io.Writer) error { return printFindings(w, findings) })
 			if err == nil && slices.ContainsFunc(findings, func(f finding) bool { return !f.OK }) {
 				return &exitError{code: exitRefused}
@@ -44,14 +54,17 @@ plugins usually need. Changes nothing. Exits with 1 where something is wrong.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&keyring, "keyring", false, "look at the keyring alone")
+	return cmd
 }
 
 func (c *command) examine(ctx context.Context) []finding {
 	findings := c.examineFolders()
 	findings = append(findings, c.examineSidecar(ctx))
 	findings = append(findings, c.examineAudit(ctx))
-	findings = append(findings, c.examineHost(ctx)...)
-	return append(findings, examinePrograms()...)
+	hosted := c.examineHost(ctx)
+	findings = append(findings, examinePrograms()...)
+	return append(findings, hosted...) // what needs most words is said last
 }
 
 func (c *command) examineFolders() []finding {
@@ -101,18 +114,22 @@ func (c *command) examineAudit(ctx context.Context) finding {
 func (c *command) examineHost(ctx context.Context) []finding {
 	var status api.Status
 	var list api.PluginList
+	var keyring api.Keyring
 	err := c.withHost(ctx, func(h *client.Client) error {
 		if err := h.Get(ctx, "/v1/status", nil, &status); err != nil {
 			return err
 		}
-		return h.Get(ctx, "/v1/plugins", nil, &list)
+		if err := h.Get(ctx, "/v1/plugins", nil, &list); err != nil {
+			return err
+		}
+		return h.Get(ctx, "/v1/keyring", nil, &keyring)
 	})
 	if err != nil {
 		return []finding{{What: "store", Says: err.Error(), Next: nextOf(err)}}
 	}
 	findings := []finding{{What: "store", OK: true, Says: "opens"}}
 	for _, problem := range status.Problems {
-		if !notServing(problem) {
+		if !notServing(problem) && !keyringProblem(problem) {
 			findings = append(findings, finding{What: problem.Title, OK: problem.Severity != health.Failing, Says: problem.Text, Next: problem.Next})
 		}
 	}
@@ -124,7 +141,7 @@ func (c *command) examineHost(ctx context.Context) []finding {
 			findings = append(findings, finding{What: shown(one.ID), Says: one.Sentence, Next: one.Next})
 		}
 	}
-	return findings
+	return append(findings, keyringFinding(keyring))
 }
 
 // examinePrograms tells which of the usual interpreters are there. Lacking one is
@@ -156,8 +173,16 @@ func printFindings(w io.Writer, findings []finding) error {
 		if !f.OK {
 			mark = "BAD "
 		}
-		p.line("%s %-22s %s", mark, f.What, f.Says)
-		if f.Next != "" {
+		begin := fmt.Sprintf("%s %-22s ", mark, f.What)
+		if f.Keyring != nil {
+			p.wrapped(begin, f.Says)
+		} else {
+			p.line("%s%s", begin, f.Says)
+		}
+		switch {
+		case f.Keyring != nil && !f.OK && f.Keyring.State != secrets.OK:
+			p.keyring(f.Keyring)
+		case f.Next != "":
 			p.line("     next: %s", f.Next)
 		}
 	}

@@ -1712,6 +1712,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/keyring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Asks whether the keyring could be used now, within its time limit and without asking a person; what waits for it, and what to do. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Keyring"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plugins": {
         parameters: {
             query?: never;
@@ -4031,6 +4085,25 @@ export interface components {
             revision: number;
             state: string;
             warnings: components["schemas"]["InstallWarning"][];
+        };
+        Keyring: {
+            code?: string;
+            needs: components["schemas"]["KeyringNeed"][];
+            next?: string;
+            says?: string;
+            sealKey: components["schemas"]["SealKey"];
+            state: string;
+            steps?: components["schemas"]["KeyringStep"][];
+            what?: string;
+            where: string;
+        };
+        KeyringNeed: {
+            id: string;
+            secrets: string[];
+        };
+        KeyringStep: {
+            do: string;
+            type?: string[];
         };
         Login: {
             address?: string;

@@ -108,7 +108,7 @@ func NoCollection(t testing.TB) *Session {
 func Unlocked(t testing.TB) *Session {
 	t.Helper()
 	s := NoProvider(t)
-	s.serve(password, "--unlock")
+	s.serve(Password, "--unlock")
 	return s
 }
 
@@ -121,9 +121,11 @@ func Locked(t testing.TB) *Session {
 	return s
 }
 
+// Password opens every keyring of this package.
+const Password = "a password for tests"
+
 const (
-	password = "a password for tests"
-	login    = dbus.ObjectPath("/org/freedesktop/secrets/collection/login")
+	login = dbus.ObjectPath("/org/freedesktop/secrets/collection/login")
 )
 
 func service(conn *dbus.Conn) dbus.BusObject {
@@ -154,7 +156,7 @@ func (s *Session) Unlock() {
 			return err
 		}
 		return service(conn).Call("org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface.UnlockWithMasterPassword", 0,
-			login, secret{session, []byte{}, []byte(password), "text/plain"}).Err
+			login, secret{session, []byte{}, []byte(Password), "text/plain"}).Err
 	})
 }
 

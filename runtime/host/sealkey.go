@@ -105,3 +105,15 @@ func (h *Host) keyFetched() {
 		h.reportGate()
 	}
 }
+
+// ProbeKeyring asks how the place of the secrets is now, and what to do about it. The
+// seal key may wait for another one: where the secrets are in an encrypted file and the
+// key is not, the keyring that has the key is asked.
+func (h *Host) ProbeKeyring(ctx context.Context) (secrets.State, secrets.Help) {
+	store := h.Secrets
+	if h.Gate.Waiting() != nil {
+		store = h.keys
+	}
+	state := store.Probe(ctx)
+	return state, store.Help(state.Code)
+}

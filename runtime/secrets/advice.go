@@ -47,12 +47,12 @@ func linuxAdvice(code string, on System) string {
 		if on.Desktop {
 			return "make a default keyring in Passwords and Keys (seahorse), or log out and in once"
 		}
-		return "make the login keyring with gnome-keyring-daemon --unlock, " + orFile
+		return "make the login keyring with gnome-keyring-daemon --replace --unlock, " + orFile
 	case codeLocked:
 		if on.Desktop {
 			return "answer the window that asks for the keyring's password, then start again"
 		}
-		return "nobody can be asked here: unlock with gnome-keyring-daemon --unlock, " + orFile
+		return "nobody can be asked here: unlock with gnome-keyring-daemon --replace --unlock, " + orFile
 	case codeDenied:
 		return "allow Sallyport in the keyring's window when it asks, and run it as the user who owns the session"
 	case codeNotAnswering:

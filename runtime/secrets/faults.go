@@ -87,3 +87,10 @@ func (s *Store) explained(err error) error {
 
 // named reports whether err already says what happened.
 func named(err error) bool { return coded.Of(err) != "" || errors.Is(err, ErrNotFound) }
+
+// Faults are all that a keyring can have against a call, as the keyring says it.
+func Faults() []*coded.Error {
+	return []*coded.Error{
+		noBus(nil), noProvider(nil), noCollection(), locked(nil), denied(nil), notAnswering(), failed(nil),
+	}
+}
