@@ -230,7 +230,7 @@ func printBundle(p *page, d api.Decision) {
 	p.field("plugin", shown(b.Plugin)+" "+shown(b.Version))
 	p.field("format", b.Format)
 	p.field("from", shown(b.Source))
-	p.field("signed by", shown(b.Publisher))
+	p.field("signed by", signer(b.Publisher))
 	p.field("servers", shown(strings.Join(b.Servers, ", ")))
 	if b.Files > 0 {
 		p.field("files", count(b.Files, "file", "files")+", "+size(b.Bytes))

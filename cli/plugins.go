@@ -105,6 +105,16 @@ func (c *command) pluginsShow() *cobra.Command {
 	}
 }
 
+// signer puts the key before the name: the key is what is known, the name is what the
+// key's holder says.
+func signer(publisher string) string {
+	key, name, ok := strings.Cut(publisher, " ")
+	if !ok {
+		return shown(publisher)
+	}
+	return "the key " + shown(key) + ", which calls itself " + shown(name)
+}
+
 // declaredNames lists what a manifest says that the server has.
 func declaredNames(items []api.Skill, more bool) string {
 	names := make([]string, 0, len(items)+1)
@@ -135,7 +145,7 @@ func printDetail(w io.Writer, d api.ConnectorDetail) error {
 	p.field("address", shown(d.Declares.URL))
 	p.field("environment", shown(strings.Join(d.Declares.Env, " ")))
 	p.field("headers", shown(strings.Join(d.Declares.Headers, " ")))
-	p.field("signed by", shown(d.Declares.Publisher))
+	p.field("signed by", signer(d.Declares.Publisher))
 	p.field("needs", shown(strings.Join(d.Declares.Runtimes, ", ")))
 	p.field("tools", declaredNames(d.Declares.Tools, d.Declares.MoreTools))
 	p.field("prompts", declaredNames(d.Declares.Prompts, d.Declares.MorePrompts))

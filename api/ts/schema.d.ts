@@ -3666,9 +3666,11 @@ export interface components {
             replaces?: components["schemas"]["ApprovalsBundleVersion"];
             servers: string[];
             signature?: string;
+            signatureSays?: string;
             source: string;
             staged?: string;
             version: string;
+            vouched?: boolean;
         };
         ApprovalsBundleVersion: {
             digest: string;

@@ -40,6 +40,10 @@ type BundleQuestion struct {
 	Staged    string `json:"staged,omitempty"`
 	Publisher string `json:"publisher,omitempty"` // of a valid signature
 	Signature string `json:"signature,omitempty"` // "valid", "unsigned", or empty where the source has none
+	// SignatureSays is what a valid signature is worth, in a sentence; Vouched, that an
+	// authority which this computer trusts confirms the name.
+	SignatureSays string `json:"signatureSays,omitempty"`
+	Vouched       bool   `json:"vouched,omitempty"`
 	// Replaces is what lies there now; nil for an install.
 	Replaces *BundleVersion `json:"replaces,omitempty"`
 	// Changes is how the files differ from Replaces.
@@ -126,6 +130,13 @@ func (q BundleQuestion) BundleFacts() []Fact {
 	facts := []Fact{}
 	if old := q.Replaces; old != nil && old.Publisher != q.Publisher {
 		facts = append(facts, Fact{"publisher-changed", fmt.Sprintf("the publisher changed from %s to %s", publisherWords(old.Publisher), publisherWords(q.Publisher)), true})
+	}
+	if q.Signature == "valid" && q.SignatureSays != "" {
+		code := "signed-unvouched"
+		if q.Vouched {
+			code = "signed-vouched"
+		}
+		facts = append(facts, Fact{code, "it is " + Visible(q.SignatureSays), false})
 	}
 	if q.Signature == "unsigned" {
 		facts = append(facts, Fact{"unsigned", "nobody signed it, so nothing says who made it", false})

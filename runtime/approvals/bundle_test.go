@@ -222,6 +222,37 @@ func TestTheSentenceAboutABundle(t *testing.T) {
 	}
 }
 
+// A name that nobody vouches for is never shown without that being said, and another
+// publisher is said first.
+func TestWhatASignatureSaysIsAFact(t *testing.T) {
+	for _, c := range []struct {
+		why    string
+		change func(*approvals.BundleQuestion)
+		want   []string
+	}{
+		{"no signature", func(q *approvals.BundleQuestion) { q.Signature = "unsigned" }, []string{"unsigned: nobody signed it, so nothing says who made it"}},
+		{"a folder", func(*approvals.BundleQuestion) {}, nil},
+		{"a key of somebody's", func(q *approvals.BundleQuestion) {
+			q.Signature, q.SignatureSays = "valid", "signed by a key that nobody vouches for; it calls itself \"Jane\u202e\""
+		}, []string{`signed-unvouched: it is signed by a key that nobody vouches for; it calls itself "Jane\u{202E}"`}},
+		{"a vouched one, after another", func(q *approvals.BundleQuestion) {
+			q.Signature, q.SignatureSays, q.Vouched, q.Publisher = "valid", "signed by \"Jane\"", true, "sha256:2 \"Jane\""
+			q.Replaces = &approvals.BundleVersion{Version: "1", Publisher: "sha256:1 \"Jane\""}
+		}, []string{`publisher-changed: the publisher changed from sha256:1 "Jane" to sha256:2 "Jane"`, `signed-vouched: it is signed by "Jane"`}},
+	} {
+		q := aBundle()
+		q.Signature = ""
+		c.change(&q)
+		var got []string
+		for _, fact := range q.BundleFacts() {
+			got = append(got, fact.Code+": "+fact.Sentence)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.why, got, c.want)
+		}
+	}
+}
+
 // Every act of the operator on a connector is a decision that can be looked up.
 func TestEnableDisableAndRevokeAreDecisions(t *testing.T) {
 	r := approvalstest.New(t)

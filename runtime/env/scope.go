@@ -112,7 +112,7 @@ func (s scope) setting(d Declared, key string) (template, error) {
 		return nil, &coded.Error{
 			Code:     "setting-missing",
 			Sentence: fmt.Sprintf("%q needs the setting %q, which has no value", d.Name, key),
-			Next:     "give it a value under userConfig for this connector in config.json",
+			Next:     "give it a value: sallyport config PLUGIN/SERVER KEY=VALUE",
 		}
 	case len(values) == 0:
 		return template{{kind: isBlank, name: key}}, nil

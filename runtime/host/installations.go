@@ -13,6 +13,7 @@ import (
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/install"
+	"sallyport/runtime/signature"
 )
 
 // keptInstallations is how many that are over can still be looked up.
@@ -258,6 +259,9 @@ func (h *Host) installQuestion(ctx context.Context, staged *install.Staged) (act
 		Plugin: staged.Plugin.Name, Version: staged.Plugin.Version, Format: staged.Plugin.Format, Digest: string(staged.Digest),
 		Source: staged.Origin.Text, Staged: staged.ID, Publisher: staged.Publisher(), Signature: string(staged.Signature.State),
 		Files: staged.Files, Bytes: staged.Bytes,
+	}
+	if staged.Signature.State == signature.Valid {
+		q.SignatureSays, q.Vouched = staged.Signature.Sentence, staged.Signature.Publisher.Vouched
 	}
 	for _, c := range staged.Plugin.Connectors {
 		q.Servers = append(q.Servers, c.ID.Server)
