@@ -44,7 +44,80 @@ var secretRoutes = []Route{{
 }, {
 	Method: http.MethodDelete, Path: "/v1/secrets/{name}", Access: Operator,
 	Summary: "Forgets a value.", Answer: Done{}, Serve: (*Server).deleteSecret,
+}, {
+	Method: http.MethodPost, Path: connectorPath + "/move-secrets", Access: Operator,
+	Summary: "Keeps credentials that are written out in the keyring, and refers to them from there.", Body: MoveSecrets{}, Answer: MovedSecrets{}, Serve: (*Server).moveSecrets,
+}, {
+	Method: http.MethodPost, Path: connectorPath + "/not-secret", Access: Operator,
+	Summary: "Says that what looks like a credential is none, or takes that back. The approval ends.", Body: NotSecret{}, Answer: Connector{}, Serve: (*Server).notSecret,
 }}
+
+// MoveSecrets says what to move: the variables or headers of these names, or all that
+// look like credentials.
+type MoveSecrets struct {
+	Names []string `json:"names,omitempty"`
+	// As is another name for the secret, where one value is moved.
+	As string `json:"as,omitempty"`
+}
+
+// MovedSecrets is what refers to the keyring now.
+type MovedSecrets struct {
+	ID    string        `json:"id"`
+	Moved []MovedSecret `json:"moved"`
+}
+
+// MovedSecret is one value that was moved.
+type MovedSecret struct {
+	Name   string `json:"name"`   // of the variable or header
+	Secret string `json:"secret"` // its name in the keyring
+	File   string `json:"file"`   // that refers to it
+	// LeftIn says that the package's own files, which nobody changes, still hold it.
+	LeftIn bool `json:"leftIn"`
+}
+
+// NotSecret names a variable, a header, "args[2]" or "url".
+type NotSecret struct {
+	Name string `json:"name"`
+	Undo bool   `json:"undo,omitempty"`
+}
+
+func (s *Server) moveSecrets(c Caller, r *http.Request) (any, error) {
+	id, err := s.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	var given MoveSecrets
+	if err := read(r, &given); err != nil {
+		return nil, err
+	}
+	moved, err := s.host.MoveLiterals(r.Context(), id, given.Names, given.As, s.by(c))
+	if err != nil {
+		return nil, err
+	}
+	answer := MovedSecrets{ID: id.String(), Moved: []MovedSecret{}}
+	for _, one := range moved {
+		answer.Moved = append(answer.Moved, MovedSecret(one))
+	}
+	return answer, nil
+}
+
+func (s *Server) notSecret(c Caller, r *http.Request) (any, error) {
+	id, err := s.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	var given NotSecret
+	if err := read(r, &given); err != nil {
+		return nil, err
+	}
+	if given.Name == "" {
+		return nil, coded.New("bad-request", "the name is missing")
+	}
+	if err := s.host.NotSecret(r.Context(), id, given.Name, given.Undo, s.by(c)); err != nil {
+		return nil, err
+	}
+	return s.line(r.Context(), id), nil
+}
 
 func (s *Server) listSecrets(_ Caller, r *http.Request) (any, error) {
 	if err := s.host.Fault(); err != nil {

@@ -108,6 +108,7 @@ func (t *toolChoice) classes(chosen []string, offered []approvals.OfferedTool) m
 func (c *command) approveCommand() *cobra.Command {
 	var choice toolChoice
 	var how approveHow
+	var move bool
 	cmd := &cobra.Command{
 		Use: "approve ID", Short: "Look at a connector, and decide: may it run, and which tools", Args: exactly("an ID"),
 		ValidArgsFunction: c.completeID,
@@ -130,12 +131,19 @@ question, and Enter means that you are asked.`,
 				return err
 			}
 			return c.withConnector(cmd.Context(), args[0], func(h *client.Client, one api.Connector) error {
+				if move {
+					var err error
+					if one, err = c.moveFirst(cmd.Context(), h, one); err != nil {
+						return err
+					}
+				}
 				return c.approve(cmd.Context(), h, one, choice, how)
 			})
 		},
 	}
 	choice.flags(cmd)
 	cmd.Flags().BoolVar(&how.yes, "yes", false, "answer that it may run, without being asked")
+	cmd.Flags().BoolVar(&move, "move-to-keyring", false, "first move credentials that are written out to the keyring (sallyport secrets move)")
 	cmd.Flags().BoolVar(&how.unpinned, "accept-unpinned", false, "accept that it downloads code at every start which this approval does not fix")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func (c *command) pluginsCommand() *cobra.Command {
-	return group("plugins", "What is on disk, and how each stands", c.pluginsList(), c.pluginsShow(), c.pluginsScan())
+	return group("plugins", "What is on disk, and how each stands", c.pluginsList(), c.pluginsShow(), c.pluginsScan(), c.pluginsNotSecret())
 }
 
 func (c *command) pluginsList() *cobra.Command {

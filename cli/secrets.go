@@ -20,7 +20,7 @@ import (
 
 func (c *command) secretsCommand() *cobra.Command {
 	return group("secrets", "Values in the keyring that connectors may be given",
-		c.secretsSet(), c.secretsList(), c.secretsDelete(), c.secretsImport())
+		c.secretsSet(), c.secretsList(), c.secretsDelete(), c.secretsImport(), c.secretsMove())
 }
 
 // maxSecretInput bounds what is read from a pipe: more is no secret.

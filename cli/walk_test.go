@@ -61,6 +61,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "clients show": {"someone"}, "clients grant": {"someone", "--all"},
 		"clients revoke": {"nobody", "notes/main"}, "clients rotate": {"nobody"}, "digest": {t.TempDir()},
 		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"}, "config": {"notes"},
+		"secrets move": {"notes"}, "plugins not-secret": {"notes", "A"},
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
 		"help": "text", "completion bash": "a script", "completion zsh": "a script", "completion fish": "a script",

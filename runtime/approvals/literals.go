@@ -9,20 +9,45 @@ import (
 	"sallyport/runtime/plugins"
 )
 
-// literals lists what looks like a credential in the connector's texts, or refuses
-// one that the operator did not say is none (spec/child-environment.md 5). Only what
-// was said to be none is left in the list.
+// literals refuses what looks like a credential and was not said to be none
+// (spec/child-environment.md 5.1), and returns what was.
 func (r *Resolver) literals(c plugins.Connector) ([]env.Literal, error) {
+	words, found, err := r.findLiterals(c)
+	if err != nil {
+		return nil, err
+	}
+	return found, words.CheckLiterals(found)
+}
+
+func (r *Resolver) findLiterals(c plugins.Connector) (env.Words, []env.Literal, error) {
 	root := rootSymbol
 	if c.Root == "" {
 		root = ""
 	}
 	words := r.words(c, root, dataSymbol)
 	found, err := words.Literals(declaredAll(c.Launch.Env), declaredAll(c.Launch.Headers), c.Launch.Args, c.Launch.URL)
-	if err != nil {
-		return nil, err
+	return words, found, err
+}
+
+// Literals lists what looks like a credential in a connector as it is declared now,
+// also what the operator said is none.
+func (g *Gate) Literals(id plugins.ID) ([]env.Literal, error) {
+	find := g.cfg.ConnectorNow
+	if find == nil {
+		find = g.cfg.Connector
 	}
-	return found, words.CheckLiterals(found)
+	c, ok := find(id)
+	switch {
+	case !ok:
+		return nil, unknownConnector(id)
+	case c.Invalid != nil:
+		return nil, c.Invalid
+	}
+	_, found, err := g.resolver.findLiterals(c)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return found, nil
 }
 
 func declaredAll(values []plugins.Value) []env.Declared {

@@ -376,9 +376,7 @@ func literalIn(where Where, name, value string) []Literal {
 // Refusal says that the literal cannot stay and which command mends it for the
 // connector with that id; "" where there is none yet.
 func (l Literal) Refusal(id string) error {
-	if id = Quote(id); id == "''" {
-		id = "ID"
-	}
+	id = quotedID(id)
 	name := Quote(l.Name)
 	if l.Placeholder {
 		return &coded.Error{
@@ -419,6 +417,25 @@ func (l Literal) mend(id, name string) string {
 	}
 	return fmt.Sprintf("move it to the keyring: sallyport secrets move %s %s", id, name)
 }
+
+// quotedID is an id in a command; ID where there is none yet.
+func quotedID(id string) string {
+	if id == "" {
+		return "ID"
+	}
+	return Quote(id)
+}
+
+// SettingName names the operator's value of a plugin's setting: "userConfig.api_key".
+func SettingName(key string) string { return settingPrefix + key }
+
+const settingPrefix = "userConfig."
+
+// SettingKey is the setting of such a name.
+func SettingKey(name string) (key string, ok bool) { return strings.CutPrefix(name, settingPrefix) }
+
+// SecretName proposes a name for the keyring for what stands under a name.
+func SecretName(name string) string { return secretName(name, finding{}) }
 
 var bare = regexp.MustCompile(`^[A-Za-z0-9_./@:+-]+$`)
 

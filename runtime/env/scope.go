@@ -20,12 +20,13 @@ type scope struct {
 	env      map[string]bool // names that env: may take
 	inherit  map[string]bool // those of them that are no secrets
 	secrets  map[string]bool // names that secret: may take
+	id       string          // of the connector, for the command that a refusal names
 	fold     bool            // names compare without case
 }
 
 func newScope(r Request) scope {
 	s := scope{
-		dialect: r.Dialect, places: placesOf(r), settings: map[string]plugins.Setting{},
+		id: r.Exempt.Connector, dialect: r.Dialect, places: placesOf(r), settings: map[string]plugins.Setting{},
 		env: map[string]bool{}, inherit: map[string]bool{}, secrets: map[string]bool{}, fold: r.Parent.windows(),
 	}
 	if s.dialect.Places == nil {
@@ -132,7 +133,7 @@ func (s scope) given(d Declared, setting plugins.Setting, text string) (template
 		return nil, &coded.Error{
 			Code:     "literal-secret",
 			Sentence: fmt.Sprintf("the setting %q is sensitive and its value is written out", setting.Key),
-			Next:     "move it to the keyring and refer to it as secret:NAME",
+			Next:     fmt.Sprintf("move it to the keyring: sallyport secrets move %s %s", quotedID(s.id), Quote(SettingName(setting.Key))),
 		}
 	}
 	return literal(text), nil

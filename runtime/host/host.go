@@ -110,7 +110,7 @@ type Host struct {
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
 	listing       listing
-	configuring   sync.Mutex // one change of config.json at a time
+	configuring   sync.Mutex // one change of the operator's own files at a time
 	catalogs      catalogs
 	sessions      sessions
 	starts        atomic.Pointer[chan plugins.ID]

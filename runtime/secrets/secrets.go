@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,6 +122,21 @@ func (s *Store) Secret(ctx context.Context, name string) (string, error) {
 		return "", lost(name)
 	}
 	return string(value), err
+}
+
+// Holds reports whether name is kept with exactly that value, so that nobody has to
+// be given the value to compare it.
+func (s *Store) Holds(ctx context.Context, name string, value []byte) (known, same bool, err error) {
+	if known, err = s.listed(ctx, name); err != nil || !known {
+		return known, false, err
+	}
+	t, err := s.begin(ctx, name)
+	if err != nil {
+		return true, false, err
+	}
+	defer s.end(t)
+	now, err := s.current(ctx, t)
+	return true, err == nil && now.there && subtle.ConstantTimeCompare(now.value, value) == 1, err
 }
 
 // Delete removes name from the keyring and then from the list. Where only one of

@@ -262,3 +262,28 @@ func TestEverySystemHasAdviceForEveryState(t *testing.T) {
 		}
 	}
 }
+
+// A value is compared without being given to anybody.
+func TestHoldsComparesWithoutGiving(t *testing.T) {
+	f, names := newFake(), newList()
+	s := Open(Config{Backend: f, Names: names})
+	if err := s.Set(t.Context(), "TOKEN", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, value string
+		known, same bool
+	}{{"TOKEN", "value", true, true}, {"TOKEN", "valu", true, false}, {"TOKEN", "", true, false}, {"OTHER", "value", false, false}} {
+		known, same, err := s.Holds(t.Context(), row.name, []byte(row.value))
+		if known != row.known || same != row.same || err != nil {
+			t.Errorf("%s %q: %v %v %v", row.name, row.value, known, same, err)
+		}
+	}
+	f.before = func(context.Context, string, string) error { return errors.New("no") }
+	if _, same, err := s.Holds(t.Context(), "TOKEN", []byte("value")); same || err == nil {
+		t.Errorf("a keyring that does not answer: %v %v", same, err)
+	}
+	if _, _, err := s.Holds(t.Context(), "a b", nil); err == nil {
+		t.Error("a name that is none")
+	}
+}
