@@ -106,6 +106,7 @@ type Host struct {
 
 	keys          *secrets.Store // the system's keyring, where the secrets are elsewhere
 	keyed         chan struct{}  // closed when nothing is waited for
+	doubts        doubts
 	started       atomic.Bool
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes

@@ -21,6 +21,7 @@ import (
 	"sallyport/runtime/host"
 	"sallyport/runtime/plugins"
 	"sallyport/runtime/process"
+	"sallyport/runtime/secrets"
 )
 
 // TestMain is also the shim that sets a child's limits and becomes it: the host
@@ -39,6 +40,8 @@ type rig struct {
 	t      *testing.T
 	places host.Places
 	home   string
+	// keyring takes the place of the system's; nil is one that is not there.
+	keyring secrets.Backend
 }
 
 func newRig(t *testing.T) *rig {
@@ -70,7 +73,7 @@ func (r *rig) open() *host.Host {
 }
 
 func (r *rig) try() (*host.Host, error) {
-	return host.Open(r.t.Context(), host.Config{Places: r.places, Version: "1.2.3", Home: r.home,
+	return host.Open(r.t.Context(), host.Config{Places: r.places, Version: "1.2.3", Home: r.home, Keyring: r.keyring,
 		Environ: []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"}})
 }
 

@@ -116,6 +116,9 @@ func (h *Host) changeSecret(ctx context.Context, action, name string, by approva
 	if err != nil {
 		record.Result, record.Reason = audit.Failed, coded.Of(err)
 		_, recordErr := h.Audit.Append(ctx, record)
+		if inDoubt(err) {
+			h.settleLater(name)
+		}
 		return errors.Join(err, recordErr)
 	}
 	h.secretChanged(ctx, name)

@@ -164,6 +164,28 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
+// Settle finds out, without asking a person, what a Set or Delete has left that was not
+// answered: a name without a value is taken off the list. It is refused as long as the
+// keyring cannot tell.
+func (s *Store) Settle(ctx context.Context, name string) error {
+	if err := s.Ready(ctx); err != nil {
+		return err
+	}
+	t, err := s.begin(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.end(t)
+	now, err := s.current(ctx, t)
+	if err != nil || now.there {
+		return err
+	}
+	if err := s.names.Drop(context.WithoutCancel(ctx), name); err != nil {
+		return fmt.Errorf("cannot take %q off the list of secrets: %w", name, err)
+	}
+	return nil
+}
+
 // List returns the names, sorted. It makes no call to the keyring.
 func (s *Store) List(ctx context.Context) ([]Name, error) {
 	names, err := s.names.Names(ctx)
