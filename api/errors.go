@@ -64,6 +64,9 @@ var statusOf = map[string]int{
 	"internal":             http.StatusInternalServerError,
 	"program-unknown":      http.StatusNotFound,
 	"project-invalid":      http.StatusBadRequest,
+	"setting-unknown":      http.StatusNotFound,
+	"setting-invalid":      http.StatusBadRequest,
+	"setting-sensitive":    http.StatusBadRequest,
 }
 
 // errorBody turns any error into what a client sees. An error without a code is

@@ -212,7 +212,7 @@ func (h *Host) planSettings(id plugins.ID, settings []plugins.Setting, change Ch
 	return p, nil
 }
 
-func unusableConfiguration(why string) error {
+func unusableConfiguration(why string) *coded.Error {
 	return &coded.Error{Code: "config-unusable", Sentence: "config.json is not changed: " + why, Next: "correct it (sallyport doctor says where it is), then try again"}
 }
 
@@ -305,5 +305,10 @@ func (p settingsPlan) write() error {
 	if bytes.Equal(p.new, p.old) {
 		return nil
 	}
-	return atomicfile.Write(p.path, p.new, p.mode)
+	if err := atomicfile.Write(p.path, p.new, p.mode); err != nil {
+		refusal := unusableConfiguration("it cannot be written")
+		refusal.Err = err
+		return refusal
+	}
+	return nil
 }
