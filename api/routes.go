@@ -30,7 +30,8 @@ func Routes() []Route {
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes,
-		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, connectRoutes, eventRoutes, mcpRoutes,
+		auditRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, eventRoutes, mcpRoutes,
+		importRoutes, connectRoutes,
 	} {
 		all = append(all, resource...)
 	}

@@ -106,7 +106,8 @@ First steps:
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
 		c.loginCommand(), c.logoutCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
-		c.clientsCommand(), c.connectCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
+		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
+		c.importCommand(), c.connectCommand(),
 	)
 	addCompletion(root)
 	return root

@@ -343,3 +343,9 @@ func makeFolders(folder string) (made []string, err error) {
 	}
 	return made, nil
 }
+
+// Target is the label of the file that Plan writes.
+func (c Client) Target(system System, project string) (string, error) {
+	_, path, err := c.writable(system, project)
+	return system.Label(path), err
+}

@@ -96,7 +96,7 @@ func (h *Host) PlanConnect(what Connecting) (*clients.Change, error) {
 	}
 	var without []string
 	if what.RemoveImported {
-		if without, err = h.importedFrom(client.Name, project); err != nil {
+		if without, err = h.importedFrom(client, project); err != nil {
 			return nil, err
 		}
 	}
