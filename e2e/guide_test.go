@@ -24,6 +24,10 @@ import (
 // page that is not here has an empty home.
 var guideSetups = map[string]func(*home){
 	"secrets.md": func(h *home) { h.in(keyringtest.Unlocked(h.t)) },
+	"clients.md": func(h *home) {
+		h.in(keyringtest.Unlocked(h.t))
+		h.addCursor()
+	},
 }
 
 // TestGuidePagesAsTheirReadersTypeThem types every ```console block of every page in
