@@ -1539,6 +1539,162 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The MCP servers in other programs' configurations. Reads, writes and runs nothing. */
+        get: {
+            parameters: {
+                query?: {
+                    project?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ImportList"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Imports entries as connectors that nobody has approved; credentials go to the keyring. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Importing"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ImportDone"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/import/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The MCP servers in a configuration that is handed over as text. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ImportText"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ImportList"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/installations": {
         parameters: {
             query?: never;
@@ -4139,6 +4295,14 @@ export interface components {
         Done: {
             ok: boolean;
         };
+        EnvLiteral: {
+            certain: boolean;
+            kind: string;
+            name: string;
+            placeholder?: boolean;
+            secret: string;
+            where: string;
+        };
         EnvShown: {
             name: string;
             source: string;
@@ -4193,6 +4357,69 @@ export interface components {
             id?: string;
             kind: string;
             seq: number;
+        };
+        ImportDone: {
+            results: components["schemas"]["ImportResult"][];
+        };
+        ImportFile: {
+            client: string;
+            file: string;
+            problem?: components["schemas"]["Error"];
+            project?: string;
+            recognised?: string;
+            scope: string;
+            servers: components["schemas"]["ImportServer"][];
+            title: string;
+        };
+        ImportList: {
+            files: components["schemas"]["ImportFile"][];
+        };
+        ImportPick: {
+            client: string;
+            file?: string;
+            name?: string;
+        };
+        ImportResult: {
+            already?: boolean;
+            client: string;
+            connector?: string;
+            file: string;
+            kept: string[];
+            name: string;
+            needs: string[];
+            problem?: components["schemas"]["Error"];
+            renamed?: boolean;
+            sameAs?: string;
+        };
+        ImportServer: {
+            args: string[];
+            column: number;
+            command?: string;
+            connector?: string;
+            disabled?: boolean;
+            env: string[];
+            fetches: string[];
+            headers: string[];
+            line: number;
+            literals: components["schemas"]["EnvLiteral"][];
+            name: string;
+            needs: string[];
+            own?: boolean;
+            problem?: components["schemas"]["Error"];
+            sameAs?: string;
+            transport?: string;
+            url?: string;
+        };
+        ImportText: {
+            name: string;
+            text: number[];
+        };
+        Importing: {
+            dryRun?: boolean;
+            leaveSecrets?: boolean;
+            picks?: components["schemas"]["ImportPick"][];
+            project?: string;
+            text?: components["schemas"]["ImportText"];
         };
         InstallWarning: {
             code: string;

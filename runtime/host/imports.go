@@ -195,6 +195,8 @@ type Imported struct {
 func (h *Host) Import(ctx context.Context, what Importing, by approvals.By) ([]Imported, error) {
 	h.connecting.Lock()
 	defer h.connecting.Unlock()
+	h.writingHand.Lock()
+	defer h.writingHand.Unlock()
 	files, err := h.Importable(what.Project, what.Text)
 	if err != nil {
 		return nil, err
@@ -238,7 +240,8 @@ func (h *Host) Import(ctx context.Context, what Importing, by approvals.By) ([]I
 	if err := h.keepImports(append(known, run.added...)); err != nil {
 		return nil, err
 	}
-	return run.results, h.Rescan(ctx)
+	h.reread(context.WithoutCancel(ctx))
+	return run.results, nil
 }
 
 // wants reports whether an entry was picked. Everything means everything new.
