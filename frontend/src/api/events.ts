@@ -1,0 +1,59 @@
+import type { QueryClient } from "@tanstack/svelte-query";
+import { answer, api, Refusal } from "./client";
+import { keys } from "./keys";
+
+/** Which questions to ask again after an event. Events say that something changed, never what. */
+const concerns: Record<string, readonly (readonly string[])[]> = {
+  decision: [keys.decisions, keys.plugins, keys.status],
+  connector: [keys.plugins, keys.tools, keys.status],
+  plugins: [keys.plugins, keys.tools, keys.decisions, keys.status],
+  tools: [keys.plugins, keys.tools],
+  clients: [keys.clients],
+  session: [keys.clients],
+  health: [keys.status],
+  secrets: [keys.secrets, keys.plugins],
+  policy: [keys.policy],
+  installation: [keys.installations],
+};
+
+/** Follows what changes by a long poll until stopped. One poll at a time: a poll that is given up lives on at
+ * the other side of a webview. */
+export function followEvents(client: QueryClient, stop: AbortSignal, onLost: (lost: boolean) => void): void {
+  void follow(client, stop, onLost);
+}
+
+async function follow(
+  client: QueryClient,
+  stop: AbortSignal,
+  onLost: (lost: boolean) => void,
+): Promise<void> {
+  let after: number | undefined;
+  let patience = 500;
+  while (!stop.aborted) {
+    try {
+      const page = await answer(
+        api.GET("/v1/events", {
+          params: { query: { after: after?.toString(), wait: after === undefined ? "0s" : "20s" } },
+        }),
+      );
+      onLost(false);
+      patience = 500;
+      if (!page.complete || after === undefined) {
+        await client.invalidateQueries();
+      }
+      for (const event of page.events) {
+        for (const key of concerns[event.kind] ?? []) {
+          void client.invalidateQueries({ queryKey: key });
+        }
+      }
+      after = page.last;
+    } catch (error) {
+      if (stop.aborted || (error instanceof Refusal && error.status === 401)) {
+        return;
+      }
+      onLost(true);
+      await new Promise((resolve) => setTimeout(resolve, patience));
+      patience = Math.min(patience * 2, 8000);
+    }
+  }
+}

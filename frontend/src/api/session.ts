@@ -1,0 +1,34 @@
+/** How this page proves who it is: the window has a token of its own in the page that only it is given; a
+ * browser has a cookie, which it got for a one-time code and which no script can read. */
+
+export function windowToken(): string | undefined {
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="sallyport-token"]');
+  return meta?.content || undefined;
+}
+
+export const inWindow = (): boolean => windowToken() !== undefined;
+
+/** Headers of every request. The second one no foreign page can send without asking first. */
+export function proof(): Record<string, string> {
+  const token = windowToken();
+  return token ? { Authorization: `Bearer ${token}`, "X-Sallyport-Page": "1" } : { "X-Sallyport-Page": "1" };
+}
+
+/** Takes the one-time code out of the address, so that it stays in no history. */
+export function takeCode(): string | undefined {
+  const match = /^#\/?open\?code=([A-Za-z0-9_-]+)$/.exec(location.hash);
+  if (match === null) {
+    return undefined;
+  }
+  history.replaceState(null, "", location.pathname + "#/");
+  return match[1];
+}
+
+export async function redeem(code: string): Promise<boolean> {
+  const response = await fetch("/v1/session", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...proof() },
+    body: JSON.stringify({ code }),
+  });
+  return response.ok;
+}

@@ -1,0 +1,10 @@
+import { createQuery } from "@tanstack/svelte-query";
+import { answer, api } from "../../api/client";
+import { keys } from "../../api/keys";
+
+/** The refusals of late, newest first. */
+export const useRefusals = () =>
+  createQuery(() => ({
+    queryKey: [...keys.audit, "refused"],
+    queryFn: () => answer(api.GET("/v1/plugins/audit", { params: { query: { result: "refused", limit: "5" } } })),
+  }));

@@ -1,0 +1,15 @@
+import type { Component } from "svelte";
+import Home from "./features/home/Home.svelte";
+import Plugins from "./features/plugins/Plugins.svelte";
+import NotFound from "./NotFound.svelte";
+
+/** The pages by the first part of their address. Heavy ones are loaded when they are opened. */
+type Load = () => Promise<{ default: Component }>;
+type Entry = { page: Component } | { load: Load };
+
+export const pages: Record<string, Entry> = {
+  "": { page: Home },
+  plugins: { page: Plugins },
+};
+
+export const notFound: Component = NotFound;

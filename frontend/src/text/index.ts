@@ -1,0 +1,4 @@
+import { en } from "./en";
+
+/** The sentences of the present language. */
+export const text = en;

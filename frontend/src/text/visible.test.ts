@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { parts } from "./visible";
+
+const marks = (value: string) =>
+  parts(value)
+    .filter((p) => p.mark)
+    .map((p) => p.text);
+
+describe("text from outside", () => {
+  it.each([
+    ["plain ünï 漢字 🙂", []],
+    ["a\u202eb", ["U+202E"]],
+    ["zero\u200bwidth", ["U+200B"]],
+    ["esc\u001b[2J", ["U+001B"]],
+    ["tag\u{E0041}", ["U+E0041"]],
+    ["line\u2028end\n", ["U+2028", "U+000A"]],
+    ["soft\u00adhyphen\u00a0space", ["U+00AD", "U+00A0"]],
+  ])("%j shows %j", (value, want) => {
+    expect(marks(value)).toEqual(want);
+    expect(
+      parts(value)
+        .filter((p) => !p.mark)
+        .map((p) => p.text)
+        .join(""),
+    ).not.toMatch(/[\u202e\u200b\u001b]/u);
+  });
+});

@@ -1,0 +1,29 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { svelteTesting } from "@testing-library/svelte/vite";
+import { defineConfig } from "vitest/config";
+
+// In development the pages come from Vite and the API from a sidecar that runs:
+//   SALLYPORT_URL=http://127.0.0.1:PORT npm run dev
+const sidecar = process.env.SALLYPORT_URL ?? "http://127.0.0.1:7420";
+
+export default defineConfig({
+  plugins: [svelte(), svelteTesting()],
+  base: "./",
+  build: {
+    outDir: "dist",
+    // .gitkeep stays: Go embeds the folder also where nothing was built.
+    emptyOutDir: false,
+    target: "es2022",
+    // A style or script in the page itself is what the CSP refuses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: {
+    proxy: { "/v1": { target: sidecar, changeOrigin: true } },
+  },
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.ts"],
+    setupFiles: ["src/test/setup.ts"],
+  },
+});
