@@ -86,6 +86,23 @@ var faults = map[string]func(s *server, m message, p callParams){
 			os.Exit(0)
 		}
 	},
+	"eats-memory": func(*server, message, callParams) {
+		var hoard [][]byte
+		for { // until somebody ends it
+			hoard = append(hoard, bytes.Repeat([]byte("x"), 8<<20)) //nolint:staticcheck // it is kept so that the memory is in use
+			time.Sleep(20 * time.Millisecond)
+		}
+	},
+	"eats-processor": func(*server, message, callParams) {
+		for n := 0; ; n++ {
+			_ = n
+		}
+	},
+	"breeds": func(s *server, m message, _ callParams) {
+		for range 8 {
+			_, _ = s.breed(true) // fewer would be told by the test
+		}
+	},
 	"closes-stdout": func(s *server, _ message, _ callParams) { s.out.Close() },
 	"closes-stdin": func(s *server, m message, _ callParams) {
 		os.Stdin.Close()
@@ -154,10 +171,19 @@ func (s *server) collect(m message, n int) []message {
 
 // fork starts a copy of this program that holds stdout and does nothing.
 func (s *server) fork(m message, session bool) {
-	self, err := os.Executable()
+	pid, err := s.breed(session)
 	if err != nil {
 		s.fail(m.ID, -32603, err.Error(), nil)
 		return
+	}
+	s.answer(m.ID, text("ok", object{"pid": pid}))
+}
+
+// breed starts a child that stays.
+func (s *server) breed(session bool) (pid int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
 	}
 	child := exec.Command(self, "sleeper+ignores-eof")
 	child.Stdout, child.Stderr = s.out, os.Stderr
@@ -169,10 +195,9 @@ func (s *server) fork(m message, session bool) {
 		err = child.Start()
 	}
 	if err != nil {
-		s.fail(m.ID, -32603, err.Error(), nil)
-		return
+		return 0, err
 	}
 	_ = held
 	s.notePID(child.Process.Pid)
-	s.answer(m.ID, text("ok", object{"pid": child.Process.Pid}))
+	return child.Process.Pid, nil
 }

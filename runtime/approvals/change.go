@@ -205,7 +205,21 @@ func (p Program) String() string {
 func showOptions(v any) string {
 	o := v.(Options)
 	return fmt.Sprintf("maxFrame %s, stdoutNoise %q, memoryBytes %s, cpuSeconds %s, openFiles %s, processes %s",
-		o.MaxFrame, o.StdoutNoise, o.MemoryBytes, o.CPUSeconds, o.OpenFiles, o.Processes) + showNotSecret(o.NotSecret)
+		o.MaxFrame, o.StdoutNoise, o.MemoryBytes, o.CPUSeconds, o.OpenFiles, o.Processes) + showBudget(o) + showNotSecret(o.NotSecret)
+}
+
+func showBudget(o Options) string {
+	text := ""
+	if o.Calls != "" {
+		text += ", calls " + o.Calls
+	}
+	if o.ResultBytes != "" {
+		text += ", resultBytes " + o.ResultBytes
+	}
+	if o.BudgetRequired {
+		text += ", budget required"
+	}
+	return text
 }
 
 func showNotSecret(names []string) string {

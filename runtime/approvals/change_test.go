@@ -26,7 +26,7 @@ func sample() Fields {
 		Permitted: Permissions{
 			Tools: []string{"read_*"}, Net: []string{"api.example.com"}, Secrets: []string{"NOTES"}, FS: []string{"plugin-data"},
 		},
-		Options:   Options{"1048576", "skip", "1", "2", "3", "4", []string{"API_KEY"}},
+		Options:   Options{"1048576", "skip", "1", "2", "3", "4", []string{"API_KEY"}, "5", "6", true},
 		Publisher: `sha256:` + strings.Repeat("3", 64) + ` "Example Ltd"`,
 	}
 }

@@ -95,6 +95,10 @@ type Options struct {
 	Processes   string `json:"processes"`
 	// NotSecret is sorted, and absent where it is empty.
 	NotSecret []string `json:"notSecret,omitempty"`
+	// The rest of the budget is absent where nobody asked for it.
+	Calls          string `json:"calls,omitempty"`
+	ResultBytes    string `json:"resultBytes,omitempty"`
+	BudgetRequired bool   `json:"budgetRequired,omitempty"`
 }
 
 // Identity returns "i1:" and the hex SHA-256 of the fields' RFC 8785 form
@@ -173,7 +177,17 @@ func optionFields(o plugins.Options) Options {
 		OpenFiles:   decimal(o.Budget.OpenFiles),
 		Processes:   decimal(o.Budget.Processes),
 		NotSecret:   o.NotSecret,
+
+		Calls: asked(o.Budget.Calls), ResultBytes: asked(o.Budget.ResultBytes), BudgetRequired: o.Budget.Required,
 	}
+}
+
+// asked is a number that is no field where nobody asked for it.
+func asked(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // programFields returns e as fields, with symbolic put on every path.

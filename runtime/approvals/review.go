@@ -188,6 +188,23 @@ func optionWords(o plugins.Options) []string {
 	if o.StdoutNoise != "" {
 		words = append(words, "lines on its output that are no messages are skipped")
 	}
+	return append(words, budgetWords(o.Budget)...)
+}
+
+// budgetWords says what was asked for that is not what everybody has.
+func budgetWords(b plugins.Budget) (words []string) {
+	for _, one := range []struct {
+		n    int64
+		text string
+	}{
+		{b.MemoryBytes >> 20, "up to %d MiB of memory"}, {b.CPUSeconds, "up to %d seconds of processor time in an hour"},
+		{b.OpenFiles, "up to %d open files in each process"}, {b.Processes, "up to %d processes"},
+		{b.Calls, "up to %d calls at a time"}, {b.ResultBytes, "results of up to %d bytes"},
+	} {
+		if one.n > 0 {
+			words = append(words, fmt.Sprintf(one.text, one.n))
+		}
+	}
 	return words
 }
 

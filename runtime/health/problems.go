@@ -35,6 +35,7 @@ const (
 	PluginFolderUnreadable Code = "plugin-folder-unreadable"
 	WatchLimited           Code = "watch-limited"
 	ServerParked           Code = "server-parked"
+	OverBudget             Code = "over-budget"
 	LeftoversEnded         Code = "leftovers-ended"
 	LeftoversRemain        Code = "leftovers-remain"
 	SnapshotDamaged        Code = "snapshot-damaged"
@@ -208,6 +209,11 @@ func Kinds() []Kind {
 			Code: ServerParked, Title: "A server crashed too often", Severity: Warning,
 			Text: with("{plugin} ended five times in a row and is not started again by itself."),
 			Next: "Look at its last output, then enable it again.",
+		},
+		{
+			Code: OverBudget, Title: "A server is over its budget", Severity: Warning,
+			Text: with("{what} ({code})."),
+			Next: "Look at what it does. If it needs that much, raise its budget in config.json and approve it again; if not, disable it.",
 		},
 		{
 			Code: LeftoversEnded, Title: "Leftover processes were ended", Severity: Info,

@@ -116,6 +116,7 @@ type Host struct {
 	sessions      sessions
 	starts        atomic.Pointer[chan plugins.ID]
 	levels        levels
+	budgets       lateTimers
 	blocked       blocked
 	changes       changes
 	skills        skillBook
@@ -339,6 +340,7 @@ const auditGrace = 3 * time.Second
 func (h *Host) close(ctx context.Context) error {
 	h.quit()
 	h.sessions.end()
+	h.budgets.end()
 	var errs []error
 	if h.Gateway != nil {
 		errs = append(errs, h.Gateway.Close())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"sallyport/internal/coded"
@@ -63,7 +64,11 @@ func (h *Host) fromPool(e mcp.Event) {
 		h.record(audit.Stop, audit.OK, e)
 	case mcp.Crashed:
 		h.record(audit.Crash, audit.Failed, e)
+		h.noteBudget(e)
+	case mcp.Exceeded: // the call is on record
+		h.noteBudget(e)
 	case mcp.ParkedEvent: // the gate records it
+		h.noteBudget(e)
 		h.work.Go(func() { h.park(e) })
 	case mcp.ListChanged:
 		h.notify.tell(gateway.Event{Kind: gateway.ToolsChanged, Connector: e.ID})
@@ -83,6 +88,52 @@ func (h *Host) tellStarted(id plugins.ID) {
 		default:
 			h.log.Warn("a start was not followed at once", "connector", id.String())
 		}
+	}
+}
+
+// noteBudget tells of a connector that was over its budget, until the operator has
+// looked at it (it is approved or enabled anew) or an hour has passed without another.
+func (h *Host) noteBudget(e mcp.Event) {
+	over, ok := mcp.OverBudget(e.Err)
+	if !ok {
+		return
+	}
+	id := e.ID.String()
+	h.Health.Set(health.OverBudget, id, health.Args{"what": over.Sentence, "code": over.Code})
+	h.budgets.after(id, func() { h.Health.Clear(health.OverBudget, id) })
+}
+
+// budgetShown is how long a connector that was over its budget is spoken of.
+const budgetShown = time.Hour
+
+// lateTimers run something when nothing has asked for it again for a while.
+type lateTimers struct {
+	mu    sync.Mutex
+	ended bool
+	all   map[string]*time.Timer
+}
+
+func (l *lateTimers) after(key string, do func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	if old := l.all[key]; old != nil {
+		old.Stop()
+	}
+	if l.all == nil {
+		l.all = map[string]*time.Timer{}
+	}
+	l.all[key] = time.AfterFunc(budgetShown, do)
+}
+
+func (l *lateTimers) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	for _, timer := range l.all {
+		timer.Stop()
 	}
 }
 
@@ -163,6 +214,7 @@ func (h *Host) fromGate(e approvals.Event) {
 	if e.Kind == "connector" && e.Code == "" {
 		h.Pool.Unpark(e.ID)
 		h.Health.Clear(health.ServerParked, e.ID.String())
+		h.Health.Clear(health.OverBudget, e.ID.String())
 	}
 	if e.Kind == "connector" && (e.Code == "revoked" || e.Code == "uninstalled") {
 		h.work.Go(func() { h.forgetLogins(e.ID) })

@@ -181,6 +181,11 @@ func (c *Conn) fail(cause *ProtocolError) {
 			cause = closedBecause(reason)
 		}
 	}
+	if cause.Code == TransportClosed || cause.Code == WriteFailed {
+		if reason := reasonOf(c.child); reason != nil {
+			cause = newProtocolError(cause.Code, cause.Sentence, reason)
+		}
+	}
 	cause.child, cause.at = c.child, time.Now()
 	c.cause = cause
 	waiting := c.pending
@@ -198,6 +203,14 @@ func (c *Conn) fail(cause *ProtocolError) {
 		c.wire.end(cause)
 		close(c.ended)
 	}()
+}
+
+// reasonOf is why a child was ended by whoever watches it; nil where it was not.
+func reasonOf(child Child) error {
+	if ended, ok := child.(interface{ Reason() error }); ok {
+		return ended.Reason()
+	}
+	return nil
 }
 
 // Notify sends a notification.

@@ -18,7 +18,8 @@ const (
 	Crashed     EventKind = "crashed" // Err is the cause, Retry when it may start again
 	ParkedEvent EventKind = "parked"  // it crashed too often: see Unpark
 	ListChanged EventKind = "list-changed"
-	Notified    EventKind = "notified" // a notification that belongs to no call
+	Exceeded    EventKind = "over-budget" // a call was refused: Err says which budget
+	Notified    EventKind = "notified"    // a notification that belongs to no call
 )
 
 // Event is something that happened to a session.

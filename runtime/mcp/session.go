@@ -28,6 +28,9 @@ type Session struct {
 	over   chan struct{} // closed when it is gone and accounted for
 	used   atomic.Int64  // the pool's clock, in Unix nanoseconds
 
+	budget   plugins.Budget // what holds
+	inFlight atomic.Int64   // requests that wait for their answer
+
 	// changes counts the list changes announced, compared those looked at: while
 	// they differ nobody knows what a call would run.
 	mu       sync.Mutex
@@ -117,7 +120,7 @@ func (s *Session) request(ctx context.Context, method string, params json.RawMes
 	defer s.touch()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.config.CallTimeout, errCallTimeout)
 	defer cancel()
-	return s.conn.Call(ctx, method, params, up)
+	return s.budgeted(ctx, method, params, up)
 }
 
 var errCallTimeout error = &timeoutError{}

@@ -109,12 +109,3 @@ type Options struct {
 	// variables, headers, "args[2]", "url" (spec/child-environment.md 5). Sorted.
 	NotSecret []string
 }
-
-// Budget limits a child process; zero fields are unlimited
-// (spec/child-environment.md 7).
-type Budget struct {
-	MemoryBytes int64 `json:"memoryBytes,omitempty"`
-	CPUSeconds  int64 `json:"cpuSeconds,omitempty"`
-	OpenFiles   int64 `json:"openFiles,omitempty"`
-	Processes   int64 `json:"processes,omitempty"`
-}

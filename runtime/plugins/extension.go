@@ -148,24 +148,3 @@ func amount(n *node, name string, limit int64) (int64, string) {
 	}
 	return value, ""
 }
-
-func readBudget(n *node) (Budget, string) {
-	var b Budget
-	if n.kind != '{' {
-		return b, "budget is " + n.kindName() + ", not an object"
-	}
-	targets := map[string]*int64{
-		"memoryBytes": &b.MemoryBytes, "cpuSeconds": &b.CPUSeconds, "openFiles": &b.OpenFiles, "processes": &b.Processes,
-	}
-	for _, m := range n.members {
-		target, known := targets[m.name]
-		if !known {
-			return Budget{}, fmt.Sprintf("budget has an unknown field %s", show(m.name))
-		}
-		var sentence string
-		if *target, sentence = amount(m.value, "budget."+m.name, 1<<53); sentence != "" {
-			return Budget{}, sentence
-		}
-	}
-	return b, ""
-}

@@ -240,23 +240,6 @@ func chosen(settings []Setting, choices map[string]Choice) ([]Setting, string) {
 	return settings, ""
 }
 
-func (b *Budget) overlay(o Budget) string {
-	for _, field := range []struct {
-		to   *int64
-		from int64
-	}{
-		{&b.MemoryBytes, o.MemoryBytes}, {&b.CPUSeconds, o.CPUSeconds}, {&b.OpenFiles, o.OpenFiles}, {&b.Processes, o.Processes},
-	} {
-		if field.from < 0 {
-			return "a budget is negative"
-		}
-		if field.from > 0 {
-			*field.to = field.from
-		}
-	}
-	return ""
-}
-
 // literalNames adds names of literals, sorted and once each.
 func literalNames(have, more []string) ([]string, string) {
 	if len(more) == 0 {

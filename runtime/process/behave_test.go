@@ -59,6 +59,8 @@ func behave(args []string) {
 		for n := 0; ; n++ {
 			_ = n
 		}
+	case "fork-bomb":
+		forkBomb(args[1])
 	case "open-files":
 		openFiles()
 	}
@@ -163,6 +165,21 @@ func eatMemory() {
 		hoard = append(hoard, b) //nolint:staticcheck // it is kept so that the memory is in use
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// forkBomb starts itself twice, in sessions of their own, to a depth that spares the
+// machine if nothing stops it.
+func forkBomb(depth string) {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+	left, _ := strconv.Atoi(depth)
+	if left > 0 {
+		for range 2 {
+			cmd := exec.Command(self(), "__child", "fork-bomb", strconv.Itoa(left-1))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			cmd.Start()
+		}
+	}
+	forever()
 }
 
 func openFiles() {

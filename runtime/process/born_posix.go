@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 )
 
 // born is a process that has been started and whose image was compared.
@@ -21,14 +20,9 @@ type born struct {
 func (b born) await() Exit { return awaitZombie(b.pid) }
 
 // reap lets go of the leader's number, and of the group's.
-func (b born) reap(t *tree) (cpu time.Duration) {
-	t.letGo(func() {
-		if state, err := b.process.Wait(); err == nil {
-			cpu = state.UserTime() + state.SystemTime()
-		}
-	})
+func (b born) reap(t *tree) {
+	t.letGo(func() { _, _ = b.process.Wait() }) // how it ended is known
 	collectGroup(b.pid)
-	return cpu
 }
 
 // abandon ends a process that was started but must not run.

@@ -66,9 +66,7 @@ func (m *Manager) newChild(l approvals.Launch, b born, p *pipes, secrets []strin
 	m.keep(c)
 	m.tasks.Go(func() { c.drain(p.stderr) })
 	m.tasks.Go(func() { c.watch(b) })
-	if c.limits.MemoryBytes > 0 || c.limits.Processes > 0 {
-		m.tasks.Go(c.watchBudget)
-	}
+	m.tasks.Go(c.watchBudget)
 	return c
 }
 
@@ -123,8 +121,7 @@ func (c *Child) watch(b born) {
 	c.stdin.Close()
 	c.stdout.leaderEnded()
 	c.clear()
-	used := b.reap(c.tree)
-	c.blameCPU(used)
+	b.reap(c.tree)
 	<-c.drained
 	c.manager.record.forget(c.entry)
 	c.manager.forget(c)

@@ -77,6 +77,11 @@ type Manager struct {
 	closed   bool
 	starting map[plugins.ID]bool
 	children map[*Child]bool
+
+	// The last list of processes, for measuring.
+	listing  sync.Mutex
+	listed   []proc
+	listedAt time.Time
 }
 
 // New prepares for starting children. On Linux it makes this process the

@@ -64,12 +64,9 @@ type limit struct {
 // limitsOf turns a budget into limits of one process. Those of the whole tree
 // are watched from outside (budget.go).
 func limitsOf(b plugins.Budget) []limit {
-	limits := []limit{{"core", unix.RLIMIT_CORE, coreLimit, coreLimit}}
-	if b.OpenFiles > 0 {
-		limits = append(limits, limit{"open files", unix.RLIMIT_NOFILE, uint64(b.OpenFiles), uint64(b.OpenFiles)})
-	}
-	if b.CPUSeconds > 0 {
-		limits = append(limits, limit{"cpu", unix.RLIMIT_CPU, uint64(b.CPUSeconds), uint64(b.CPUSeconds) + 1})
+	limits := []limit{
+		{"core", unix.RLIMIT_CORE, coreLimit, coreLimit},
+		{"open files", unix.RLIMIT_NOFILE, uint64(b.OpenFiles), uint64(b.OpenFiles)},
 	}
 	if b.MemoryBytes > 0 {
 		// Data, not address space: runtimes such as V8 reserve far more than they

@@ -15,6 +15,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
+	"sallyport/runtime/plugins"
 )
 
 // spawn starts the shim, waits until it has become the child, compares the
@@ -51,7 +52,7 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 	attr := &os.ProcAttr{Dir: l.Dir, Env: environ, Sys: processAttributes(), Files: []*os.File{p.theirIn, p.theirOut, p.theirErr}}
 	command := []string{l.Path}
 	if len(m.config.Shim) > 0 {
-		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: l.Options.Budget}.String(), l.Path)
+		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: kernelBudget(l.Options.Budget)}.String(), l.Path)
 		attr.Files = append(attr.Files, theirs) // shimStatus
 	}
 	var process *os.Process
@@ -66,6 +67,15 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 	}
 	b := born{pid: process.Pid, process: process, tree: &tree{pid: process.Pid, marker: marker}}
 	return b, listen(ours), nil
+}
+
+// kernelBudget is what the kernel holds a process to. The memory that everybody may
+// have is left to the watcher: some runtimes reserve writable memory by the ten
+// gigabytes, and use none of it.
+func kernelBudget(asked plugins.Budget) plugins.Budget {
+	b := asked.Effective()
+	b.MemoryBytes = asked.MemoryBytes
+	return b
 }
 
 // becomeChild waits for the exec and compares the image; when it fails, nothing

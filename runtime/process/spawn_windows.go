@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -29,7 +28,7 @@ type born struct {
 // spawn creates the process suspended, puts it into its job, compares its image
 // and only then lets it run (spec/approval.md 5.2a).
 func (m *Manager) spawn(ctx context.Context, l approvals.Launch, environ []string, p *pipes, e *entry) (born, error) {
-	job, err := newJob(l.Options.Budget)
+	job, err := newJob(l.Options.Budget.Effective())
 	if err != nil {
 		return born{}, &coded.Error{Code: "start-failed", Sentence: "cannot make the job object of a child", Err: err}
 	}
@@ -128,18 +127,11 @@ func newJob(b plugins.Budget) (windows.Handle, error) {
 	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	basic := &info.BasicLimitInformation
 	basic.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | windows.JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION
-	if b.Processes > 0 {
-		basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
-		basic.ActiveProcessLimit = uint32(b.Processes)
-	}
-	if b.CPUSeconds > 0 {
-		basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_TIME
-		basic.PerJobUserTimeLimit = b.CPUSeconds * 10_000_000 // 100 ns
-	}
-	if b.MemoryBytes > 0 {
-		basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
-		info.JobMemoryLimit = uintptr(b.MemoryBytes)
-	}
+	// Above the budget, because the watcher, which can say why, is to be the one that
+	// acts (budget.go); these are for what is quicker than it.
+	basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS | windows.JOB_OBJECT_LIMIT_JOB_MEMORY
+	basic.ActiveProcessLimit = uint32(2 * min(b.Processes, 1<<20))
+	info.JobMemoryLimit = uintptr(2 * min(uint64(b.MemoryBytes), 1<<50))
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
 		windows.CloseHandle(job)
 		return 0, err
@@ -180,10 +172,9 @@ func (b born) await() Exit {
 }
 
 // reap ends the job, and with it whoever is left in it.
-func (b born) reap(t *tree) time.Duration {
+func (b born) reap(t *tree) {
 	t.kill()
 	t.close()
-	return 0
 }
 
 func isNotExecutable(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }

@@ -22,7 +22,7 @@ import (
 //
 // Errors are *coded.Error: those of the grant; not-stdio, cwd-missing, cwd-outside,
 // data-folder, exec-not-found, exec-denied, exec-format, start-failed,
-// start-slow, executable-changed, argument-nul, batch-argument, budget-invalid,
+// start-slow, executable-changed, argument-nul, batch-argument, budget-invalid, budget-unenforceable,
 // start-in-progress, host-closing, and those of env.Plan.Environ. After any of
 // them no process is left.
 func (m *Manager) Start(ctx context.Context, g approvals.Grant) (*Child, error) {
@@ -94,8 +94,11 @@ func check(l approvals.Launch) error {
 		return coded.New("start-failed", "the executable or the working directory is not an absolute path")
 	case l.Env == nil:
 		return coded.New("start-failed", "there is no environment to start with")
-	case b.MemoryBytes < 0 || b.CPUSeconds < 0 || b.OpenFiles < 0 || b.Processes < 0:
+	case !b.Valid():
 		return coded.New("budget-invalid", "a budget is below zero")
+	}
+	if err := unenforceable(l.ID, b, canEnforce()); err != nil {
+		return err
 	}
 	if err := env.CheckArguments(l.Path, l.Args, l.Dir); err != nil {
 		return err

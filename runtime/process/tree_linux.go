@@ -18,8 +18,9 @@ func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0,
 // others finds the tree's living members: by session, by group, by descent, and
 // by their environment among whatever else descends from Sallyport, because
 // adopted orphans do.
-func (t *tree) others(m *Manager) []proc {
-	all := processes()
+func (t *tree) others(m *Manager) []proc { return t.among(m, processes()) }
+
+func (t *tree) among(m *Manager, all []proc) []proc {
 	members, below := map[int]bool{t.pid: true}, map[int]bool{os.Getpid(): true}
 	descend(below, all)
 	for _, p := range all {
@@ -77,7 +78,8 @@ func look(pid int) (proc, bool) {
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(fields[i]); return n }
 	start, _ := strconv.ParseUint(fields[19], 10, 64)
-	return proc{pid: pid, parent: number(1), group: number(2), session: number(3), zombie: fields[0] == "Z" || fields[0] == "X", start: start}, true
+	return proc{pid: pid, parent: number(1), group: number(2), session: number(3), zombie: fields[0] == "Z" || fields[0] == "X", start: start,
+		cpu: time.Duration(number(11)+number(12)) * clockTick}, true
 }
 
 // hasMarker reports whether the process was started with the entry in its

@@ -5,6 +5,7 @@ package process
 import (
 	"sync"
 	"syscall"
+	"time"
 )
 
 // tree is a leader, its process group and session (their number is the
@@ -64,7 +65,8 @@ func (t *tree) rest(m *Manager) []int {
 type proc struct {
 	pid, parent, group, session int
 	zombie                      bool
-	start                       uint64 // when it began, in the system's own unit; 0 if unknown
+	start                       uint64        // when it began, in the system's own unit; 0 if unknown
+	cpu                         time.Duration // what it has used; 0 if unknown
 }
 
 func killEach(pids []int) {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -65,15 +66,13 @@ func (t *tree) rest(*Manager) []int {
 	return pids
 }
 
-// usage is not asked: the job carries the budgets.
-func (t *tree) usage(*Manager) (int64, int, bool) { return 0, 0, false }
-
 func killEach([]int) {}
 
 type proc struct {
 	pid, parent, group, session int
 	zombie                      bool
 	start                       uint64
+	cpu                         time.Duration
 }
 
 // Nothing outlives its job, so there is nothing to look for after a crash.

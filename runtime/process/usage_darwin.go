@@ -1,6 +1,8 @@
 package process
 
-// usage counts processes; macOS does not tell the memory of others without C.
-func (t *tree) usage(m *Manager) (memory int64, processes int, known bool) {
-	return 0, len(t.rest(m)) + 1, true
-}
+// canEnforce: macOS does not tell the memory and the processor time of others without
+// C, and its limits of one process do not bound what is mapped.
+func canEnforce() enforced { return enforced{openFiles: true, processes: true} }
+
+// usage counts processes.
+func (t *tree) usage(m *Manager) usage { return usage{processes: len(t.rest(m)) + 1} }
