@@ -21,8 +21,8 @@ import (
 	"sallyport/runtime/plugins"
 )
 
-// configure writes the operator's own configuration.
-func (r *rig) configure(connectors map[string]any) {
+// budgets writes the operator's own configuration.
+func (r *rig) budgets(connectors map[string]any) {
 	r.t.Helper()
 	raw, err := json.Marshal(map[string]any{"connectors": connectors})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestOverBudget(t *testing.T) {
 		t.Run(row.code, func(t *testing.T) {
 			r := newRig(t)
 			id, other := r.install("hog", row.behaviour), r.install("other", "polite")
-			r.configure(map[string]any{"hog/main": map[string]any{"budget": row.budget}})
+			r.budgets(map[string]any{"hog/main": map[string]any{"budget": row.budget}})
 			h := r.open()
 			defer r.close(h)
 			r.approve(h, id, "go", "big", "echo", "slow")
@@ -147,7 +147,7 @@ func tooMany(ctx context.Context, h *host.Host, id plugins.ID) error {
 func TestARequiredBudgetIsStartedOnlyWhereItHolds(t *testing.T) {
 	r := newRig(t)
 	id := r.install("fake", "polite")
-	r.configure(map[string]any{"fake/main": map[string]any{"budget": map[string]any{"memoryBytes": 1 << 30, "required": true}}})
+	r.budgets(map[string]any{"fake/main": map[string]any{"budget": map[string]any{"memoryBytes": 1 << 30, "required": true}}})
 	h := r.open()
 	defer r.close(h)
 	asked, err := h.Ask(t.Context(), id, operator)
