@@ -98,6 +98,7 @@ func (h *Host) planMoves(id plugins.ID, names []string, as string) ([]move, []*o
 		return nil, nil, err
 	}
 	var moves []move
+	var secrets []string
 	for _, l := range found {
 		m := move{Literal: l, secret: l.Secret}
 		if as != "" {
@@ -112,22 +113,19 @@ func (h *Host) planMoves(id plugins.ID, names []string, as string) ([]move, []*o
 		if err := m.file.edit(func(raw []byte) ([]byte, error) { return jsonedit.Set(raw, m.reference(), m.path...) }); err != nil {
 			return nil, nil, err
 		}
-		moves = append(moves, m)
+		moves, secrets = append(moves, m), append(secrets, m.secret)
 	}
-	return moves, []*ownText{config, byHand}, listSecrets(config, id, moves)
+	return moves, []*ownText{config, byHand}, listSecrets(config, id, secrets)
 }
 
 // listSecrets adds the new references to permissions.secrets where the operator's
 // configuration has that list: it would take them away again.
-func listSecrets(config *ownText, id plugins.ID, moves []move) error {
+func listSecrets(config *ownText, id plugins.ID, names []string) error {
 	own, err := overlayIn(config, id)
 	if err != nil || own.Permissions == nil || own.Permissions.Secrets == nil {
 		return err
 	}
-	list := slices.Clone(own.Permissions.Secrets)
-	for _, m := range moves {
-		list = append(list, m.secret)
-	}
+	list := append(slices.Clone(own.Permissions.Secrets), names...)
 	slices.Sort(list)
 	list = slices.Compact(list)
 	if len(list) == len(own.Permissions.Secrets) {

@@ -1,24 +1,18 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/tailscale/hujson"
-
-	"sallyport/internal/atomicfile"
 	"sallyport/internal/coded"
+	"sallyport/internal/jsonedit"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/plugins"
@@ -64,8 +58,14 @@ func (h *Host) Configure(ctx context.Context, id plugins.ID, change Choices, by 
 	if err := change.check(c); err != nil {
 		return err
 	}
-	plan, err := h.planSettings(id, c.Settings, change)
+	config, err := h.configFile().read()
 	if err != nil {
+		return err
+	}
+	if err := editSettings(config, id, c.Settings, change); err != nil {
+		return err
+	}
+	if err := listSecrets(config, id, change.secretNames(id)); err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(change.Secrets)) {
@@ -79,18 +79,13 @@ func (h *Host) Configure(ctx context.Context, id plugins.ID, change Choices, by 
 			return err
 		}
 	}
-	if err := plan.write(); err != nil {
+	if err := config.write(); err != nil {
 		return err
 	}
-	// What follows is done even if whoever asked has gone.
-	ctx = context.WithoutCancel(ctx)
-	h.catalog.Store(h.newCatalog())
-	if err := h.Rescan(ctx); err != nil {
+	if err := h.reconfigured(ctx); err != nil {
 		return err
 	}
-	h.RecheckAll(ctx)
-	h.Events.add("plugins", id.String(), "")
-	return h.forget(ctx, id, c.Settings, change, by)
+	return h.forget(context.WithoutCancel(ctx), id, c.Settings, change, by)
 }
 
 // forget deletes the secrets of settings that no longer name them.
@@ -109,6 +104,21 @@ func (h *Host) forget(ctx context.Context, id plugins.ID, before []plugins.Setti
 		}
 	}
 	return nil
+}
+
+// secretNames are the secrets that the settings refer to after the change.
+func (c Choices) secretNames(id plugins.ID) (names []string) {
+	for key := range c.Secrets {
+		names = append(names, secretNameOf(id, key))
+	}
+	for _, values := range c.Set {
+		for _, value := range values {
+			if name, ok := strings.CutPrefix(value, "secret:"); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func (c Choices) keys() []string {
@@ -176,88 +186,35 @@ func secretNameOf(id plugins.ID, key string) string {
 	return name[:min(len(name), most-ofHash-1)] + "." + hex.EncodeToString(sum[:])[:ofHash]
 }
 
-// settingsPlan is a config.json as it was read and as it is to be.
-type settingsPlan struct {
-	path     string
-	old, new []byte
-	mode     fs.FileMode
-}
-
-// planSettings edits config.json where the settings are, and leaves every other byte
-// as it is. A file that cannot be read is not overwritten.
-func (h *Host) planSettings(id plugins.ID, settings []plugins.Setting, change Choices) (settingsPlan, error) {
-	p := settingsPlan{path: h.Places.ConfigFile(), mode: 0o600}
-	if resolved, err := filepath.EvalSymlinks(p.path); err == nil {
-		p.path = resolved // a link stays one
-	}
-	old, err := os.ReadFile(p.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return p, unusableConfiguration("it cannot be read")
-	default:
-		p.old = old
-		info, err := os.Stat(p.path)
-		if err != nil {
-			return p, unusableConfiguration("it cannot be read")
-		}
-		p.mode = info.Mode().Perm()
-	}
-	if _, err := h.readConfiguration(); err != nil {
-		return p, unusableConfiguration("it is not valid")
-	}
-	if p.new, err = editSettings(p.old, id, settings, change); err != nil {
-		return p, err
-	}
-	return p, nil
-}
-
-func unusableConfiguration(why string) *coded.Error {
-	return &coded.Error{Code: "config-unusable", Sentence: "config.json is not changed: " + why, Next: "correct it (sallyport doctor says where it is), then try again"}
-}
-
-// editSettings makes the new text of a configuration; nil is no file.
-func editSettings(old []byte, id plugins.ID, settings []plugins.Setting, change Choices) ([]byte, error) {
-	text := old
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}\n")
-	}
-	value, err := hujson.Parse(text)
-	if err != nil {
-		return nil, unusableConfiguration("it is not valid")
-	}
-	at := ""
-	for _, step := range []string{"connectors", id.String(), "userConfig"} {
-		at += "/" + pointer(step)
-		if value.Find(at) == nil {
-			if err := patch(&value, "add", at, struct{}{}); err != nil {
-				return nil, err
-			}
-		}
-	}
+// editSettings puts a change into the text of a configuration, and leaves every byte
+// that is not a setting's as it is.
+func editSettings(config *ownText, id plugins.ID, settings []plugins.Setting, change Choices) error {
 	for _, s := range settings {
-		where := at + "/" + pointer(s.Key)
-		var err error
+		path := []string{"connectors", id.String(), "userConfig", s.Key}
+		var value any
 		switch values, given := change.Set[s.Key]; {
 		case change.Secrets[s.Key] != nil:
-			err = patch(&value, "add", where, "secret:"+secretNameOf(id, s.Key))
+			value = "secret:" + secretNameOf(id, s.Key)
 		case given:
-			err = patch(&value, "add", where, written(s, values))
-		case slices.Contains(change.Unset, s.Key) && value.Find(where) != nil:
-			err = patch(&value, "remove", where, nil)
+			value = written(s, values)
+		case !slices.Contains(change.Unset, s.Key):
+			continue
 		}
+		err := config.edit(func(raw []byte) ([]byte, error) {
+			if value != nil {
+				return jsonedit.Set(raw, value, path...)
+			}
+			now, err := jsonedit.Remove(raw, path...)
+			if errors.Is(err, jsonedit.ErrAbsent) {
+				return raw, nil
+			}
+			return now, err
+		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if len(old) == 0 {
-		value.Format()
-	}
-	out := value.Pack()
-	if !bytes.HasSuffix(out, []byte("\n")) && len(old) == 0 {
-		out = append(out, '\n')
-	}
-	return out, nil
+	return nil
 }
 
 // written is a setting's values as JSON has them: numbers as numbers, one value
@@ -274,41 +231,4 @@ func written(s plugins.Setting, values []string) any {
 		return list[0]
 	}
 	return list
-}
-
-// pointer escapes one step of a JSON pointer (RFC 6901).
-func pointer(step string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
-}
-
-func patch(value *hujson.Value, op, path string, to any) error {
-	one := map[string]any{"op": op, "path": path}
-	if op != "remove" {
-		one["value"] = to
-	}
-	raw, err := json.Marshal([]any{one})
-	if err == nil {
-		err = value.Patch(raw)
-	}
-	if err != nil {
-		return unusableConfiguration("the place of the setting is not an object")
-	}
-	return nil
-}
-
-// write puts the new text in place, unless somebody else has written meanwhile.
-func (p settingsPlan) write() error {
-	now, err := os.ReadFile(p.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, p.old) {
-		return &coded.Error{Code: "config-changed-meanwhile", Sentence: "config.json was changed by something else at this moment, so it is left alone", Next: "try again"}
-	}
-	if bytes.Equal(p.new, p.old) {
-		return nil
-	}
-	if err := atomicfile.Write(p.path, p.new, p.mode); err != nil {
-		refusal := unusableConfiguration("it cannot be written")
-		refusal.Err = err
-		return refusal
-	}
-	return nil
 }

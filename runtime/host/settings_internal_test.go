@@ -22,23 +22,25 @@ func TestOnlyTheSettingsOfAConfigurationAreEdited(t *testing.T) {
 		change   Choices
 		want     string
 	}{
-		{"no file", "", set("name", "a"), "{\"connectors\": {\"demo/main\": {\"userConfig\": {\"name\": \"a\"}}}}\n"},
-		{"an empty object", "{}\n", set("name", "a"), `{"connectors":{"demo/main":{"userConfig":{"name":"a"}}}}` + "\n"},
+		{"no file", "", set("name", "a"), "{\n  \"connectors\": {\n    \"demo/main\": {\n      \"userConfig\": {\n        \"name\": \"a\"\n      }\n    }\n  }\n}\n"},
+		{"an empty object", "{}\n", set("name", "a"), "{\n  \"connectors\": {\n    \"demo/main\": {\n      \"userConfig\": {\n        \"name\": \"a\"\n      }\n    }\n  }\n}\n"},
 		{"another value", kept, set("name", "${HOME}"), strings.Replace(kept, `"a"`, `"${HOME}"`, 1)},
 		{"a number is a number", kept, set("level", "2.50"), strings.Replace(kept, `1e1`, `2.50`, 1)},
-		{"a flag is a flag", kept, set("loud", "true"), strings.Replace(kept, `1e1}`, `1e1,"loud":true}`, 1)},
-		{"several", kept, set("dirs", "/a", "/b"), strings.Replace(kept, `1e1}`, `1e1,"dirs":["/a","/b"]}`, 1)},
-		{"a secret", kept, Choices{Secrets: map[string][]byte{"token": []byte("x")}}, strings.Replace(kept, `1e1}`, `1e1,"token":"secret:demo.main.token"}`, 1)},
+		{"a flag is a flag", kept, set("loud", "true"), strings.Replace(kept, `1e1}`, `1e1, "loud": true}`, 1)},
+		{"several", kept, set("dirs", "/a", "/b"), strings.Replace(kept, `1e1}`, `1e1, "dirs": ["/a","/b"]}`, 1)},
+		{"a secret", kept, Choices{Secrets: map[string][]byte{"token": []byte("x")}}, strings.Replace(kept, `1e1}`, `1e1, "token": "secret:demo.main.token"}`, 1)},
 		{"taken back", kept, Choices{Unset: []string{"level"}}, strings.Replace(kept, `, "level": 1e1`, ``, 1)},
 		{"taken back without being there", kept, Choices{Unset: []string{"dirs"}}, kept},
 	} {
-		got, err := editSettings([]byte(row.old), id, settings, row.change)
-		if err != nil || string(got) != row.want {
+		config := &ownText{ownFile: (&Host{}).configFile(), now: []byte(row.old)}
+		err := editSettings(config, id, settings, row.change)
+		if got := string(config.now); err != nil || got != row.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", row.why, err, got, row.want)
 		}
 	}
 	for _, old := range []string{`{"connectors": []}`, `{"connectors": {"demo/main": 1}}`, `{"connectors": {"demo/main": {"userConfig": "x"}}}`, `{`} {
-		if _, err := editSettings([]byte(old), id, settings, set("name", "a")); coded.Of(err) != "config-unusable" {
+		config := &ownText{ownFile: (&Host{}).configFile(), now: []byte(old)}
+		if err := editSettings(config, id, settings, set("name", "a")); coded.Of(err) != "config-unusable" {
 			t.Errorf("%s: %v", old, err)
 		}
 	}

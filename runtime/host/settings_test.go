@@ -122,7 +122,7 @@ func TestALinkedConfigurationStaysLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(real)
-	if err != nil || !strings.Contains(string(raw), `"name":"x"`) {
+	if err != nil || !strings.Contains(string(raw), `"name": "x"`) {
 		t.Errorf("%q %v", raw, err)
 	}
 	if info, err := os.Lstat(r.places.ConfigFile()); err != nil || info.Mode()&fs.ModeSymlink == 0 {
