@@ -71,11 +71,11 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 		return out, err
 	}
 	out.plan = plan
-	passed, err := r.literals(c)
+	fields, err := r.declared(c)
 	if err != nil {
 		return out, err
 	}
-	fields, err := r.declared(c)
+	passed, err := r.literals(c)
 	if err != nil {
 		return out, err
 	}

@@ -172,6 +172,9 @@ func judge(name, value string) finding {
 // judgePairs looks at what a value holds under names of its own: JSON, a
 // connection string, the query of an address, headers line by line.
 func judgePairs(value string) finding {
+	if notExpanded.MatchString(value) {
+		return finding{} // secret:NAME is no line of a header
+	}
 	for pair := range pairsIn(value) {
 		words := wordsOf(pair.Name)
 		if isPlaceholder(pair.Value) || harmless(words, pair.Value) {
@@ -221,6 +224,9 @@ var (
 
 // nameBefore cuts --name=value, NAME=value and "Name: value".
 func nameBefore(arg string) (name, value string, ok bool) {
+	if notExpanded.MatchString(arg) {
+		return "", "", false
+	}
 	for _, form := range []*regexp.Regexp{assignment, headerLine} {
 		if m := form.FindStringSubmatchIndex(arg); m != nil && !strings.HasPrefix(arg[m[1]:], "//") {
 			return arg[m[2]:m[3]], arg[m[1]:], true
