@@ -207,7 +207,7 @@ func namedLiterals(c plugins.Connector, found []env.Literal, names []string) ([]
 func openSettings(c plugins.Connector) (list []env.Literal) {
 	for _, s := range c.Settings {
 		if s.Sensitive && len(s.Value) == 1 && s.Value[0] != "" && !strings.HasPrefix(s.Value[0], "secret:") {
-			list = append(list, env.Literal{Name: env.SettingName(s.Key), Where: env.InEnv, Secret: env.SecretName(s.Key)})
+			list = append(list, env.Literal{Name: env.SettingName(s.Key), Where: env.InEnv, Secret: secretNameOf(c.ID, s.Key)})
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/fakeserver/fakeservertest"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
 	"sallyport/runtime/host"
@@ -379,5 +380,41 @@ func TestALiteralInConnectorsJSONIsReplacedInPlace(t *testing.T) {
 	}
 	if _, err := h.Ask(t.Context(), stuck, operator); err != nil {
 		t.Errorf("asking after the word: %v", err)
+	}
+}
+
+// A sensitive setting that was written out, and a credential in one that is not
+// called sensitive, are moved from where the operator wrote them.
+func TestALiteralInASettingIsMoved(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Join(r.places.Plugins(), "bundle")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Base(fakeservertest.Build(t, dir))
+	r.write(filepath.Join(dir, "manifest.json"), `{"manifest_version":"0.3","name":"bundle","version":"1.0.0","description":"d","author":{"name":"a"},
+		"server":{"type":"binary","entry_point":"`+program+`","mcp_config":{"command":"${__dirname}/`+program+`","args":["polite"],
+			"env":{"ONE":"${user_config.key}","TWO_TOKEN":"${user_config.open}"}}},
+		"user_config":{"key":{"type":"string","title":"k","description":"d","sensitive":true,"required":true},
+			"open":{"type":"string","title":"o","description":"d"}}}`)
+	path := r.configure(`{"connectors": {"bundle/main": {"userConfig": {"key": "hunter2", "open": "hunter3"}}}}`)
+	h := r.withFile()
+	id := plugins.ID{Plugin: "bundle", Server: "main"}
+	_, err := h.Ask(t.Context(), id, operator)
+	if coded.Of(err) != "literal-secret" || !strings.Contains(nextOf(err), "sallyport secrets move "+id.String()+" userConfig.key") {
+		t.Fatalf("%v, next: %s", err, nextOf(err))
+	}
+	for range 2 { // the first keeps the rest from being read
+		if _, err := h.MoveLiterals(t.Context(), id, nil, "", operator); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := read(t, path); strings.Contains(now, "hunter") || !strings.Contains(now, `"open": "secret:TWO_TOKEN"`) {
+		t.Errorf("config.json is\n%s", now)
+	}
+	r.approve(h, id, "env")
+	answer, err := h.Call(t.Context(), approvals.ViaCLI, id, "env", []byte(`{"name":"env","arguments":{}}`))
+	if err != nil || !strings.Contains(string(answer), "ONE=hunter2") || !strings.Contains(string(answer), "TWO_TOKEN=hunter3") {
+		t.Errorf("the server was given: %v\n%s", err, answer)
 	}
 }
