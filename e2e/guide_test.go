@@ -24,6 +24,12 @@ import (
 // page that is not here has an empty home.
 var guideSetups = map[string]func(*home){
 	"secrets.md": func(h *home) { h.in(keyringtest.Unlocked(h.t)) },
+	"bundles.md": func(h *home) {
+		h.in(keyringtest.Unlocked(h.t))
+		b := newBundles(h.t, h)
+		cert, key, _ := b.keyPair("Jane Doe")
+		b.copyTree(b.sign(b.greeter("1.2.3"), cert, key), filepath.Join(h.dir, "Downloads", "greeter.mcpb"))
+	},
 	"clients.md": func(h *home) {
 		h.in(keyringtest.Unlocked(h.t))
 		h.addCursor()

@@ -30,7 +30,7 @@ type bundles struct {
 	tool string // the folder that it is installed in
 }
 
-func newBundles(t *testing.T, h *home) bundles {
+func newBundles(t testing.TB, h *home) bundles {
 	return bundles{h, npmtest.Install(t, filepath.Join("testdata", "mcpb"))}
 }
 
