@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -182,6 +183,9 @@ func (c *command) places() host.Places {
 		home = os.Getenv("SALLYPORT_HOME")
 	}
 	if home != "" {
+		if whole, err := filepath.Abs(home); err == nil {
+			home = whole // children have other folders to start in
+		}
 		return host.PlacesIn(home)
 	}
 	return host.StandardPlaces()

@@ -46,9 +46,11 @@ func keyringNeeds() map[string]func(*api.Keyring) {
 		{ID: "notes/main", Secrets: []string{"C"}}, {ID: "x/y", Secrets: []string{"D"}}, {ID: "z/y", Secrets: []string{"D"}},
 	}
 	return map[string]func(*api.Keyring){
-		"connectors":   func(k *api.Keyring) { k.Needs = needs },
-		"the seal key": func(k *api.Keyring) { k.SealKey, k.Needs = api.SealKey{In: approvals.KeyInKeyring, Waiting: true}, needs },
-		"nothing":      func(*api.Keyring) {},
+		"connectors": func(k *api.Keyring) { k.Needs = needs },
+		"the seal key": func(k *api.Keyring) {
+			k.SealKey, k.Needs = api.SealKey{In: approvals.KeyInKeyring, Waiting: true}, needs
+		},
+		"nothing": func(*api.Keyring) {},
 	}
 }
 

@@ -85,7 +85,9 @@ func readGuide(t *testing.T, h *home, steps []guideStep) {
 			continue
 		}
 		commands++
+		begun := time.Now()
 		got, code := shell.typed(step.text)
+		t.Logf("line %d: %s: $ %s", step.line, time.Since(begun).Round(time.Millisecond), step.text)
 		if refusal := step.refusal(); refusal != (code != 0) {
 			t.Fatalf("line %d: $ %s\nexit code %d\n%s", step.line, step.text, code, got)
 		}

@@ -31,6 +31,8 @@ type Configuration struct {
 // item: nothing of it is guessed, and a connector that was approved with an
 // overlay then differs and does not run.
 func (h *Host) newCatalog() *plugins.Catalog {
+	now := stampOf(h.Places.ConfigFile())
+	h.configStamp.Store(&now)
 	configuration, err := h.readConfiguration()
 	var overlays map[string]plugins.Overlay
 	if err == nil && len(configuration.Connectors) > 0 {
@@ -145,6 +147,11 @@ func (h *Host) scan(ctx context.Context, maxAge time.Duration) (*plugins.Listing
 		return last, nil
 	}
 	begun := time.Now()
+	// A question right after an edit of config.json is about what it says now, and not
+	// about what it said before somebody noticed.
+	if read := h.configStamp.Load(); read == nil || *read != stampOf(h.Places.ConfigFile()) {
+		h.catalog.Store(h.newCatalog())
+	}
 	found, err := h.catalog.Load().Scan(ctx)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"sallyport/internal/atomicfile"
 	"sallyport/internal/browser"
 	"sallyport/internal/coded"
+	"sallyport/internal/filestamp"
 	"sallyport/internal/loopback"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/artifact"
@@ -110,6 +111,7 @@ type Host struct {
 	started       atomic.Bool
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
+	configStamp   atomic.Pointer[filestamp.Stamp] // of the config.json that the catalog has
 	listing       listing
 	configuring   sync.Mutex // one change of the operator's own files at a time
 	catalogs      catalogs
