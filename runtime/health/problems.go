@@ -131,7 +131,7 @@ func Kinds() []Kind {
 		{
 			Code: SealKeyUnreadable, Title: "The sealing key cannot be read", Severity: Failing,
 			Text: always("The key that seals the approvals cannot be read, so none can be checked and nothing starts."),
-			Next: "Put the state folder's key file back, or review the plugins and approve them again.",
+			Next: "Put the state folder's key file or the keyring's entry back, or review the plugins and approve them again.",
 		},
 		{
 			Code: ApprovalTampered, Title: "An approval was changed from outside", Severity: Warning,
@@ -187,7 +187,7 @@ func Kinds() []Kind {
 		{
 			Code: SecretsUnavailable, Title: "Secrets cannot be read", Severity: Warning,
 			Text: always("The keyring, or the encrypted file, cannot be used at the moment. Only connectors that need a secret are blocked."),
-			Next: "Run sallyport secrets list: it says why, and what to do on this system.",
+			Next: "Run sallyport doctor: it says why, and what to do on this system.",
 		},
 		{
 			Code: ConfigInvalid, Title: "The configuration has errors", Severity: Warning,

@@ -2,8 +2,6 @@ package secrets
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"sallyport/internal/coded"
 )
@@ -19,56 +17,38 @@ func (s *Store) Internal() Internal { return Internal{s} }
 
 // Keep stores value under key, read back and compared like a secret.
 func (i Internal) Keep(ctx context.Context, key string, value []byte) error {
-	name, err := internalName(key)
+	entry, err := i.entry(key)
 	if err != nil {
 		return err
 	}
-	limit := i.store.backend.Limit()
-	if size := limit.Size(name, value); size > limit.Most {
-		return &coded.Error{Code: "secret-too-large", Sentence: fmt.Sprintf("what is to be kept takes %s %s and %s takes %s; nothing was changed",
-			grouped(size), limit.Unit, i.store.backend.Name(), grouped(limit.Most))}
-	}
-	t, err := i.store.begin(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer i.store.end(t)
-	old, err := i.store.current(ctx, t)
-	if err != nil {
-		return err
-	}
-	return i.store.write(ctx, t, value, old)
+	return entry.Set(ctx, value)
 }
 
 // Kept returns what is stored under key, or ErrNotFound.
 func (i Internal) Kept(ctx context.Context, key string) ([]byte, error) {
-	name, err := internalName(key)
+	entry, err := i.entry(key)
 	if err != nil {
 		return nil, err
 	}
-	t, err := i.store.begin(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer i.store.end(t)
-	return i.store.get(ctx, t)
+	return entry.Get(ctx)
 }
 
 // Forget removes key; one that is not there is no error.
 func (i Internal) Forget(ctx context.Context, key string) error {
+	entry, err := i.entry(key)
+	if err != nil {
+		return err
+	}
+	return entry.Delete(ctx)
+}
+
+// entry is an Own whose outcome is in State: without it a connector cannot work.
+func (i Internal) entry(key string) (*Own, error) {
 	name, err := internalName(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := i.store.begin(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer i.store.end(t)
-	if err := i.store.delete(ctx, t); err != nil && !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	return nil
+	return &Own{i.store, name}, nil
 }
 
 // internalName is key where ':' keeps it apart from every secret's name, whatever a
