@@ -38,7 +38,6 @@ type Change struct {
 	before, after []byte
 	exists        bool
 	mode          fs.FileMode
-	raw           map[string]string
 	entry         string // hash of the entry as it is written
 	project       string
 }
@@ -58,9 +57,39 @@ type Record struct {
 	Entry  string `json:"entry"`
 	// Folders were made for the file, from the innermost out.
 	Folders []string `json:"folders,omitempty"`
-	// Removed is what was taken out, as it stood.
-	Removed map[string]string `json:"removed,omitempty"`
-	At      time.Time         `json:"at"`
+	// Later are backups of edits after the first, with Before the hash of each.
+	Later []Backup `json:"later,omitempty"`
+	// Removed names what was taken out; how it stood is in the backups.
+	Removed []string  `json:"removed,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Backup is a file as it was before an edit.
+type Backup struct {
+	File   string `json:"file"`
+	Before string `json:"before"`
+}
+
+// Then returns the record of a second edit of the file that r is about, so that one
+// undo leads back to before the first. If somebody else edited the file in between,
+// no undo is exact any more.
+func (r Record) Then(second Record) Record {
+	merged := second
+	if second.Before != r.After {
+		merged.After = ""
+	}
+	merged.Before, merged.Backup, merged.Folders = r.Before, r.Backup, r.Folders
+	merged.Later = slices.Clone(r.Later)
+	if second.Backup != "" {
+		merged.Later = append(merged.Later, Backup{second.Backup, second.Before})
+	}
+	merged.Removed = slices.Clone(r.Removed)
+	for _, name := range second.Removed {
+		if !slices.Contains(merged.Removed, name) {
+			merged.Removed = append(merged.Removed, name)
+		}
+	}
+	return merged
 }
 
 func sum(raw []byte) string {
@@ -81,12 +110,11 @@ func (c Client) Plan(system System, project string, launch Launch, without ...st
 	}
 	own := insertion{name: EntryName, value: c.entry(launch)}
 	e := editor{place.format, c.shapeFor(place, text)}
-	now, raw, err := e.edited(fresh(c, place, text, change.exists), &own, without...)
+	now, _, err := e.edited(fresh(c, place, text, change.exists), &own, without...)
 	if err != nil {
 		return nil, e.refusal(err, c.Snippet(launch))
 	}
-	delete(raw, EntryName)
-	change.raw, change.Removed = raw, without
+	change.Removed = without
 	change.after = enc.encode(now)
 	change.entry = entryHash(e, now)
 	change.Diff = udiff.Unified(change.File, change.File, text, now)
@@ -280,7 +308,7 @@ func (ch *Change) Nothing() bool { return ch.exists && bytes.Equal(ch.before, ch
 // written, so that no write is without one.
 func (ch *Change) Apply(backups string, now time.Time, keep func(Record) error) (Record, error) {
 	record := Record{Client: ch.Client, File: ch.File, Path: ch.path, Project: ch.project, Before: ch.Sum, After: sum(ch.after),
-		Entry: ch.entry, Removed: ch.raw, At: now.UTC().Truncate(time.Second)}
+		Entry: ch.entry, Removed: ch.Removed, At: now.UTC().Truncate(time.Second)}
 	if err := owneronly.Folder(backups); err != nil {
 		return record, fmt.Errorf("cannot keep a backup: %w", err)
 	}

@@ -49,7 +49,7 @@ func (one Found) Convert(e Entry) (Import, *coded.Error) {
 	for i, arg := range e.Args {
 		c.out.Args = append(c.out.Args, c.home(c.plain(fmt.Sprintf("argument %d", i+1), arg)))
 	}
-	c.out.Cwd = c.home(c.plain("cwd", e.Cwd))
+	c.out.Cwd = c.folder(c.home(c.plain("cwd", e.Cwd)))
 	c.out.URL = c.plain("the address", e.URL)
 	for _, p := range e.Env {
 		c.out.Env = append(c.out.Env, Pair{p.Name, c.value(p.Name, p.Value)})
@@ -273,6 +273,14 @@ func (c *converter) secret(name string) string {
 		c.out.Secrets = append(c.out.Secrets, name)
 	}
 	return "secret:" + name
+}
+
+// folder is the working folder of a server: of a project's, the project.
+func (c *converter) folder(cwd string) string {
+	if project := c.found.project; project != "" && !filepath.IsAbs(cwd) && c.out.Transport == Stdio {
+		return filepath.Join(project, filepath.FromSlash(cwd))
+	}
+	return cwd
 }
 
 // home fills in a ~ at the beginning: no shell stands between Sallyport and the

@@ -76,8 +76,8 @@ func TestWhatAClientReplaces(t *testing.T) {
 func TestWhatAProjectFillsIn(t *testing.T) {
 	client, _ := ByName("vscode")
 	f := Found{syntax: client.syntax, system: System{OS: "linux", Home: "/home/u"}, project: "/home/u/shop"}
-	got, refused := f.Convert(Entry{Name: "x", Command: "${workspaceFolder}/run", Args: []string{"${workspaceFolderBasename}"}})
-	if refused != nil || got.Command != "/home/u/shop/run" || got.Args[0] != "shop" {
+	got, refused := f.Convert(Entry{Name: "x", Transport: Stdio, Command: "${workspaceFolder}/run", Args: []string{"${workspaceFolderBasename}"}})
+	if refused != nil || got.Command != "/home/u/shop/run" || got.Args[0] != "shop" || got.Cwd != filepath.FromSlash("/home/u/shop") {
 		t.Errorf("%+v, %v", got, refused)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,15 +115,15 @@ func PlanUndo(r Record, backups string) (*Undo, error) {
 		return nil, asCoded(err)
 	}
 	u := &Undo{Record: r, now: raw, mode: info.Mode().Perm()}
-	before := []byte(nil)
-	if r.Backup != "" {
-		if before, err = readBackup(r, backups); err != nil {
-			return nil, err
-		}
-	}
 	if sum(raw) == r.After {
-		u.Exact, u.Delete, u.after = true, r.Backup == "", before
-	} else if u.after, err = r.takenOut(raw); err != nil {
+		u.Exact, u.Delete = true, r.Backup == ""
+		if !u.Delete {
+			u.after, err = readBackup(backups, Backup{r.Backup, r.Before})
+		}
+	} else {
+		u.after, err = r.takenOut(raw, backups)
+	}
+	if err != nil {
 		return nil, err
 	}
 	old, _, _ := decode(raw)
@@ -133,9 +132,19 @@ func PlanUndo(r Record, backups string) (*Undo, error) {
 	return u, nil
 }
 
-func readBackup(r Record, backups string) ([]byte, error) {
-	raw, err := readBounded(filepath.Join(backups, filepath.Base(r.Backup)))
-	if err == nil && sum(raw) != r.Before {
+// Backups are the files that the record's undo needs, the newest first.
+func (r Record) Backups() []Backup {
+	all := slices.Clone(r.Later)
+	slices.Reverse(all)
+	if r.Backup != "" {
+		all = append(all, Backup{r.Backup, r.Before})
+	}
+	return all
+}
+
+func readBackup(backups string, b Backup) ([]byte, error) {
+	raw, err := readBounded(filepath.Join(backups, filepath.Base(b.File)))
+	if err == nil && sum(raw) != b.Before {
 		err = errors.New("it is not what was kept")
 	}
 	if err != nil {
@@ -146,7 +155,7 @@ func readBackup(r Record, backups string) ([]byte, error) {
 }
 
 // takenOut is the file as it is now without our entry, with the removed ones.
-func (r Record) takenOut(raw []byte) ([]byte, error) {
+func (r Record) takenOut(raw []byte, backups string) ([]byte, error) {
 	e, ok := r.editor()
 	text, enc, err := decode(raw)
 	if err != nil || !ok {
@@ -162,17 +171,18 @@ func (r Record) takenOut(raw []byte) ([]byte, error) {
 		without = []string{EntryName}
 	}
 	now, _, err := e.edited(text, nil, without...)
-	for _, name := range slices.Sorted(maps.Keys(r.Removed)) {
+	for _, name := range slices.Backward(r.Removed) { // each goes in first
 		if err != nil {
 			break
 		}
 		if root, parseErr := parse(e.format, now); parseErr != nil || e.find(root, name) != nil {
 			continue // somebody put it back already
 		}
-		if r.Removed[name] == "" {
+		stood := r.stood(e, name, backups)
+		if stood == "" {
 			return nil, e.refusal(errUnsafe, fmt.Sprintf("put the entry %s back from the backup", show(name)))
 		}
-		now, _, err = e.edited(now, &insertion{name: name, raw: r.Removed[name]})
+		now, _, err = e.edited(now, &insertion{name: name, raw: stood})
 	}
 	if err != nil {
 		return nil, e.refusal(err, "take the entry sallyport out of the file")
@@ -182,6 +192,24 @@ func (r Record) takenOut(raw []byte) ([]byte, error) {
 
 // Plan names the undo: who agreed to one agreed to these bytes in this file.
 func (u *Undo) Plan() string { return planOf(u.Record.Path, u.now, u.after) }
+
+// stood is an entry as it stood in the newest backup that has it; "" for none.
+func (r Record) stood(e editor, name, backups string) string {
+	for _, b := range r.Backups() {
+		raw, err := readBackup(backups, b)
+		if err != nil {
+			continue
+		}
+		text, _, err := decode(raw)
+		if err != nil {
+			continue
+		}
+		if _, was, err := e.remove(text, name); err == nil && was != "" {
+			return was
+		}
+	}
+	return ""
+}
 
 // Apply makes the undo: nothing of it, if the file is not what it was planned on.
 func (u *Undo) Apply() error {

@@ -19,7 +19,9 @@ func parseYAML(text string) (*node, error) {
 	if at := yamlDepth(text); at >= 0 {
 		return nil, &syntaxError{placeOf(text, at), "it is nested too deeply"}
 	}
-	file, err := parser.ParseBytes([]byte(text), 0)
+	// The reader counts a carriage return among what a line holds. Places are lines and
+	// columns here, and those stay.
+	file, err := parser.ParseBytes([]byte(strings.ReplaceAll(text, "\r\n", "\n")), 0)
 	if err != nil {
 		return nil, &syntaxError{yamlPlace(err), "it is not valid YAML with unique names"}
 	}

@@ -220,19 +220,11 @@ func withoutFile(all []clients.Record, r clients.Record) []clients.Record {
 	return slices.DeleteFunc(slices.Clone(all), func(o clients.Record) bool { return o.Path == r.Path })
 }
 
-// chained lets the undo of a second edit lead back to what was before the first, as
-// long as nobody else edited in between.
+// chained lets the undo of a second edit lead back to what was before the first.
 func chained(old []clients.Record, r clients.Record) clients.Record {
 	for _, o := range old {
-		if o.Path == r.Path && o.After == r.Before {
-			r.Before, r.Backup, r.Folders = o.Before, o.Backup, o.Folders
-			removed := map[string]string{}
-			for _, each := range []map[string]string{o.Removed, r.Removed} {
-				for name, raw := range each {
-					removed[name] = raw
-				}
-			}
-			r.Removed = removed
+		if o.Path == r.Path {
+			return o.Then(r)
 		}
 	}
 	return r
@@ -284,7 +276,10 @@ func (h *Host) Disconnect(ctx context.Context, what Connecting, by approvals.By)
 	if err := h.recordProgram(ctx, what.Program, "undo", by); err != nil {
 		return record, err
 	}
-	if !gone {
+	if gone {
+		// The backup is all that is left of it, and stays.
+		record.Backup, record.Later = "", nil
+	} else {
 		if err := undo.Apply(); err != nil {
 			return record, err
 		}
@@ -297,6 +292,12 @@ func (h *Host) Disconnect(ctx context.Context, what Connecting, by approvals.By)
 		return record, err
 	}
 	h.Health.Clear(health.ClientEntryChanged, record.File)
+	for _, b := range record.Backups() {
+		// It may hold credentials, and nobody needs it any more.
+		if err := os.Remove(filepath.Join(h.Places.Backups(), b.File)); err != nil {
+			h.log.Warn("a backup could not be removed", "error", err)
+		}
+	}
 	return record, nil
 }
 
@@ -340,6 +341,21 @@ func (h *Host) keepConnections(records []clients.Record) error {
 		return err
 	}
 	return atomicfile.Write(h.connectionsPath(), append(raw, '\n'), 0o600)
+}
+
+// watchPrograms looks at the entries in other programs' files at the start and each
+// hour, apart from everything else: those files may lie on a disk that does not answer.
+func (h *Host) watchPrograms() {
+	ticker := time.NewTicker(programsEvery)
+	defer ticker.Stop()
+	for {
+		h.reportPrograms()
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // reportPrograms tells health of entries that are not as they were written.

@@ -51,9 +51,6 @@ func (h *Host) housekeeping() {
 	sweep, retain := time.NewTicker(sweepEvery), time.NewTicker(retainEvery)
 	defer sweep.Stop()
 	defer retain.Stop()
-	programs := time.NewTicker(programsEvery)
-	defer programs.Stop()
-	h.reportPrograms()
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -66,8 +63,6 @@ func (h *Host) housekeeping() {
 			h.reportGate()
 			h.unblock(blockedFor)
 			h.reportSecrets()
-		case <-programs.C:
-			h.reportPrograms()
 		case <-retain.C:
 			if err := h.Audit.Retain(h.ctx); err != nil && h.ctx.Err() == nil {
 				h.log.Error("bounding the audit failed", "error", err)

@@ -320,6 +320,7 @@ func (h *Host) Start() {
 	h.reportGate()
 	h.work.Go(h.follow)
 	h.work.Go(h.housekeeping)
+	h.work.Go(h.watchPrograms)
 }
 
 // Context ends when the host is told to quit.

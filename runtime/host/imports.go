@@ -231,8 +231,12 @@ func (h *Host) Import(ctx context.Context, what Importing, by approvals.By) ([]I
 	if what.DryRun || len(run.added) == 0 {
 		return run.results, nil
 	}
-	if _, err := h.Audit.Append(ctx, audit.Record{Action: audit.Import, Result: audit.OK, Actor: by.User, Via: by.Via, Target: fmt.Sprintf("%d connectors", len(run.added))}); err != nil {
-		return nil, err
+	for _, one := range run.added {
+		record := audit.Record{Action: audit.Import, Result: audit.OK, Actor: by.User, Via: by.Via, Target: one.Client,
+			Plugin: plugins.ByHand, Binding: strings.TrimPrefix(one.Connector, plugins.ByHand+"/")}
+		if _, err := h.Audit.Append(ctx, record); err != nil {
+			return nil, err
+		}
 	}
 	if err := h.writeHand(text, edit.Text()); err != nil {
 		return nil, err

@@ -375,3 +375,54 @@ func TestProjectsAreFoldersOfTheUsers(t *testing.T) {
 		t.Errorf("an unknown program: %v", err)
 	}
 }
+
+// TestTwoEditsAreUndoneTogether: to the bytes before the first, or, where somebody
+// edited in between, with that edit kept. No backup is left that nobody needs.
+func TestTwoEditsAreUndoneTogether(t *testing.T) {
+	for _, row := range []struct {
+		between, after string
+		exact          bool
+	}{
+		{"", "", true},
+		{"// theirs\n", "// theirs\n", false},
+	} {
+		r := newRig(t)
+		r.programs()
+		file := filepath.Join(r.home, ".cursor/mcp.json")
+		original, _ := os.ReadFile(file)
+		h := r.withSecrets()
+		if _, err := h.Import(t.Context(), host.Importing{}, operator); err != nil {
+			t.Fatal(err)
+		}
+		connect := func(remove bool) {
+			t.Helper()
+			what := host.Connecting{Program: "cursor", RemoveImported: remove}
+			plan, err := h.PlanConnect(what)
+			if err != nil {
+				t.Fatal(err)
+			}
+			what.Plan = plan.Plan()
+			if _, err := h.Connect(t.Context(), what, operator); err != nil {
+				t.Fatal(err)
+			}
+		}
+		connect(false)
+		now, _ := os.ReadFile(file)
+		r.write(file, string(now)+row.between)
+		connect(true)
+		undo, err := h.PlanDisconnect(host.Connecting{Program: "cursor"})
+		if err != nil || undo.Exact != row.exact {
+			t.Fatalf("%+v, %v", undo, err)
+		}
+		if _, err := h.Disconnect(t.Context(), host.Connecting{Program: "cursor", Plan: undo.Plan()}, operator); err != nil {
+			t.Fatal(err)
+		}
+		if now, _ := os.ReadFile(file); string(now) != string(original)+row.after {
+			t.Errorf("after the undo it is\n%s\nnot\n%s", now, string(original)+row.after)
+		}
+		if left, err := os.ReadDir(r.places.Backups()); err != nil || len(left) != 1 || left[0].Name() != "connections.json" {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		r.close(h)
+	}
+}
