@@ -37,7 +37,11 @@ func (m *mcpb) readServer(r *report, root *node, platform string, contained cont
 	config := server.get("mcp_config")
 	switch {
 	case config == nil && kind == "uv":
-		m.launch = uvLaunch(entry)
+		locked := contained("uv.lock") == nil
+		if !locked {
+			r.add(at.from, "uv-lock-missing", "the bundle has no uv.lock, so uv chooses what it fetches anew and cannot keep its choice in the approved copy")
+		}
+		m.launch = uvLaunch(entry, locked)
 		return nil
 	case config == nil:
 		return &fault{server.from, "mcp-config-missing", "server.mcp_config is missing, which says how a server of type " + kind + " is started"}
@@ -193,10 +197,14 @@ func bundlePath(path string) string {
 
 // uvLaunch is how a server of type uv is started where the manifest leaves it to the
 // client. uv fetches what the project depends on when it starts; it goes where the
-// plugin may write.
-func uvLaunch(entry string) Launch {
+// plugin may write. A lock file is taken as it is: nothing may write to the bundle.
+func uvLaunch(entry string, locked bool) Launch {
+	args := []string{"run", "--directory", dirname, entry}
+	if locked {
+		args = slices.Insert(args, 1, "--frozen")
+	}
 	return Launch{
-		Command: "uv", Args: []string{"run", "--directory", dirname, entry},
+		Command: "uv", Args: args,
 		Env: []Value{{Name: "UV_PROJECT_ENVIRONMENT", Value: dataPlaceholder + "/venv"}},
 	}
 }

@@ -119,11 +119,18 @@ func TestCommandsOfMCPBundles(t *testing.T) {
 
 func TestAUvServerNeedsNoConfiguration(t *testing.T) {
 	text := strings.Replace(mcpbWith(`{"type": "uv", "entry_point": "src/server.py"}`), "0.3", "0.4", 1)
-	m, _, wrong := parseOn(t, "linux", text)
+	m, problems, wrong := parseOn(t, "linux", text)
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == "uv-lock-missing" }) {
+		t.Errorf("without a lock file: %v", problems)
+	}
 	want := Launch{Command: "uv", Args: []string{"run", "--directory", "${__dirname}", "src/server.py"},
 		Env: []Value{{Name: "UV_PROJECT_ENVIRONMENT", Value: "${PLUGIN_DATA}/venv"}}}
 	if wrong != nil || !reflect.DeepEqual(m.launch, want) {
 		t.Errorf("%+v %v", m.launch, wrong)
+	}
+	m, problems, wrong = parseMCPB([]byte(text), "linux", func(string) error { return nil })
+	if wrong != nil || len(problems) != 0 || !slices.Equal(m.launch.Args, []string{"run", "--frozen", "--directory", "${__dirname}", "src/server.py"}) {
+		t.Errorf("with one: %+v %v %v", m.launch, problems, wrong)
 	}
 	m, _, wrong = parseOn(t, "linux", mcpbWith(`{"type": "uv", "entry_point": "src/server.py", "mcp_config": {"command": "uv", "args": ["run", "x"]}}`))
 	if wrong != nil || !slices.Equal(m.launch.Args, []string{"run", "x"}) {
