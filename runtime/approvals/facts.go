@@ -1,10 +1,12 @@
 package approvals
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sallyport/internal/coded"
@@ -35,7 +37,7 @@ const (
 )
 
 // notFixed lists what this approval does not fix (spec/approval.md 2.1a, 6).
-func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
+func notFixed(c plugins.Connector, x env.Executable, f Fields, own []int) []Fact {
 	var facts []Fact
 	add := func(code, sentence string) { facts = append(facts, Fact{code, sentence, true}) }
 	words := make([]string, len(f.Args))
@@ -60,8 +62,11 @@ func notFixed(c plugins.Connector, x env.Executable, f Fields) []Fact {
 			add(FactFolder, fmt.Sprintf("argument %d is a folder; what is in it is not fixed by this approval", i+1))
 		}
 	}
+	for _, argument := range slices.Compact(own) {
+		add(FactFolder, fmt.Sprintf("argument %d is a file in the connector's own folder, where it may write; what is in it is not fixed by this approval", argument))
+	}
 	for _, e := range f.Env {
-		for _, part := range filepath.SplitList(e.Value) {
+		for _, part := range filepath.SplitList(cmp.Or(e.Expanded, e.Value)) {
 			if looseKind(c, part) == FactFolder {
 				add(FactFolder, fmt.Sprintf("the variable %s names a folder; what is in it is not fixed by this approval", Visible(e.Name)))
 				break

@@ -17,50 +17,65 @@ import (
 // policy for one file of a bundle.
 const maxInput = 512 << 20
 
+// named is what the texts of a connector without a bundle name.
+type named struct {
+	inputs []Input
+	// own are the arguments, from 1, that name a file in the connector's own folder.
+	// It may write there at any time, so those are not fixed.
+	own []int
+}
+
 // inputsOf hashes every regular file that an argument or an environment value
-// names, for a connector without a bundle (spec/approval.md 2.1). A file that
-// appears later where a text pointed to nothing is a new input, and a change.
-func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) ([]Input, error) {
+// names, for a connector without a bundle (spec/approval.md 2.1), but for those in
+// its own folder. A file that appears later where a text pointed to nothing is a new
+// input, and a change.
+func (r *Resolver) inputsOf(ctx context.Context, c plugins.Connector) (named, error) {
 	data := r.data(c)
 	words := r.words(c, "", data)
 	base, err := workingDir(c, data, words)
 	if err != nil {
-		return nil, err
+		return named{}, err
 	}
-	var inputs []Input
-	add := func(at, text string) error {
+	var found named
+	add := func(at, text string, argument int) error {
 		for _, path := range namedPaths(base, text) {
+			if _, inside := below(data, path); inside {
+				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && argument > 0 {
+					found.own = append(found.own, argument)
+				}
+				continue
+			}
 			sum, ok, err := hashFile(ctx, path)
 			if err != nil {
 				return &coded.Error{Code: "unreadable", Sentence: fmt.Sprintf("the file that %s names cannot be read", at),
 					Next: "give yourself permission to read it, then try again", Err: err}
 			}
 			if ok {
-				inputs = append(inputs, Input{At: at, Path: r.symbolic(c)(path), SHA256: sum})
+				found.inputs = append(found.inputs, Input{At: at, Path: r.symbolic(c)(path), SHA256: sum})
 			}
 		}
 		return nil
 	}
 	args, err := words.Arguments(c.Launch.Args)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	for i, arg := range args {
-		if err := add(fmt.Sprintf("args[%d]", i), arg.Expanded); err != nil {
-			return nil, err
+		if err := add(fmt.Sprintf("args[%d]", i), arg.Expanded, i+1); err != nil {
+			return found, err
 		}
 	}
 	for _, v := range c.Launch.Env {
 		// A reference stays one: what a secret names is not looked at.
 		text, _, err := words.Value(declaredOf(v))
 		if err != nil {
-			return nil, err
+			return found, err
 		}
-		if err := add("env."+v.Name, text); err != nil {
-			return nil, err
+		if err := add("env."+v.Name, text, 0); err != nil {
+			return found, err
 		}
 	}
-	return inputs, nil
+	return found, nil
 }
 
 // workingDir is where a connector without a bundle would look for a relative name.

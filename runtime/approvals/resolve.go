@@ -90,17 +90,17 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 			return err
 		})
 	}
-	var inputs []Input
+	var names named
 	if c.Root == "" {
 		group.Go(func() (err error) {
-			inputs, err = r.inputsOf(ctx, c)
+			names, err = r.inputsOf(ctx, c)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return out, err
 	}
-	fields.Inputs = inputs
+	fields.Inputs = names.inputs
 	fields.Artifact = NoArtifact
 	if out.Tree != nil {
 		fields.Artifact = string(out.Tree.Digest)
@@ -108,7 +108,7 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	if c.Transport == plugins.Stdio {
 		program := programFields(out.Executable, r.symbolic(c))
 		fields.Executable = &program
-		out.Warnings = notFixed(c, out.Executable, fields)
+		out.Warnings = notFixed(c, out.Executable, fields, names.own)
 	}
 	out.Warnings = append(out.Warnings, literalFacts(c, passed)...)
 	out.Fields = fields.normal()

@@ -74,9 +74,11 @@ func (v *vendor) describe() bool {
 	case name.kind != '"':
 		return v.refuse(v.r.add(name.from, "name-invalid", "name is "+name.kindName()+", not a string"))
 	}
-	if v.m.name = idName(name.text); v.m.name == "" {
-		return v.refuse(v.r.add(name.from, "name-invalid", "name has no letter from a to z and no digit that an id could be made of"))
+	if strings.TrimSpace(name.text) == "" {
+		return v.refuse(v.r.add(name.from, "name-invalid", "name is empty"))
 	}
+	// A name in which there is nothing to make an id of gets a part of its hash.
+	v.m.name = cmp.Or(idName(name.text), mcpbName(name.text))
 	if v.m.name != name.text {
 		v.p.DisplayName = name.text
 		v.r.add(name.from, "name-adapted", fmt.Sprintf("the name %s is written %s here", show(name.text), v.m.name))

@@ -345,7 +345,7 @@ func TestOddNames(t *testing.T) {
 	}
 	for raw, want := range map[string]string{
 		"my-plugin": "my-plugin", "My Plugin": "my-plugin", "my_plugin": "my-plugin", "a--b": "a-b", "@scope/name": "scope-name", "x..y": "x.y",
-		"数据库": "", "..": "", "-": "", "Ünï": "n", strings.Repeat("x", 100): strings.Repeat("x", 64), "../../etc": "etc",
+		"": "", "  ": "", "数据库": "263200d7", "..": "5ec1f7e7", "Ünï": "n", strings.Repeat("x", 100): strings.Repeat("x", 64), "../../etc": "etc",
 	} {
 		p := loadFiles(t, map[string]string{codexManifest: `{"name":"` + raw + `"}`})
 		switch {
