@@ -175,17 +175,19 @@ func TestTestsNamedInTheConformancePageExist(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := testName.FindAllStringSubmatch(string(text), -1)
-	if len(named) < 40 {
-		t.Errorf("found %d tests on the page: the search does not see them", len(named))
-	}
-	for _, match := range named {
-		if !there[match[1]+": "+match[2]] {
-			t.Errorf("docs/conformance.md names %s in %s, which does not exist", match[2], match[1])
+	for _, page := range []string{"docs/conformance.md", "docs/formats.md"} {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := testName.FindAllStringSubmatch(string(text), -1)
+		if len(named) < 40 {
+			t.Errorf("found %d tests on %s: the search does not see them", len(named), page)
+		}
+		for _, match := range named {
+			if !there[match[1]+": "+match[2]] {
+				t.Errorf("%s names %s in %s, which does not exist", page, match[2], match[1])
+			}
 		}
 	}
 }

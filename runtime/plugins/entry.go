@@ -62,13 +62,7 @@ func (s *server) fillOpen(r *report, entry *node, open openEntry) *fault {
 	}
 	s.transport = cmp.Or(word.transport, StreamableHTTP)
 	r.unknownFields(entry, "the server "+show(s.name)+": ", open.known("url", "serverUrl", "httpUrl", "baseUrl", "headers"))
-	if f := s.fillOpenRemote(entry, address, open); f != nil {
-		return f
-	}
-	if s.transport == SSE {
-		return &fault{word.at, "transport-unsupported", "the transport sse is not supported, streamable-http is"}
-	}
-	return nil
+	return s.fillOpenRemote(entry, address, open)
 }
 
 // known are the fields that an entry of the format may have without being mentioned.
@@ -111,7 +105,7 @@ func transportWord(entry *node) (word, *fault) {
 	case "sse":
 		w.transport = SSE
 	case "ws", "websocket":
-		return w, &fault{n.from, "transport-unsupported", "the transport " + show(n.text) + " is not supported, streamable-http is"}
+		return w, &fault{n.from, "transport-unsupported", "the transport " + show(n.text) + " is not supported; streamable-http and sse are"}
 	default:
 		return w, &fault{n.from, "server-type-unknown", fmt.Sprintf("the type %s is unknown", show(n.text))}
 	}

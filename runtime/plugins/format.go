@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -78,8 +79,8 @@ func (b *bundle) manifests(table []format) (list []foundManifest) {
 func claimed(f format, data []byte) bool {
 	doc, err := parseDocument(data)
 	if err != nil {
-		// manifest.json and plugin.json are common names; this one names the format.
-		return f.name == AgentPlugins
+		// manifest.json is the name of many things: no JSON is one of ours if it says so.
+		return f.name == AgentPlugins || bytes.Contains(data, []byte(`"manifest_version"`)) || bytes.Contains(data, []byte(`"dxt_version"`))
 	}
 	return f.claims(doc.root)
 }

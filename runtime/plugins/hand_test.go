@@ -343,7 +343,7 @@ func FuzzConnectorsJSON(f *testing.F) {
 			t.Fatal("rejected without a problem")
 		}
 		for _, c := range p.Connectors {
-			if c.Invalid == nil && (c.Transport == Stdio) == (c.Launch.Command == "") {
+			if c.Invalid == nil && (c.Transport == Stdio) != (c.Launch.Command != "") {
 				t.Fatalf("%+v is no connector", c)
 			}
 		}

@@ -131,6 +131,8 @@ func TestTwoManifestsInOneFolder(t *testing.T) {
 	agent := `{"$schema":"` + pluginSchema + `","name":"agent"}`
 	claude := `{"name":"claude","version":"2","mcpServers":{"c":` + nodeEntry + `}}`
 	codex := `{"name":"codex","mcpServers":{"x":` + nodeEntry + `,"y":` + nodeEntry + `}}`
+	bundle := `{"manifest_version":"0.3","name":"b","version":"1","description":"d","author":{"name":"a"},
+"server":{"type":"node","entry_point":"i.js","mcp_config":{"command":"node","args":["${__dirname}/i.js"]}}}`
 	for _, row := range []struct {
 		what  string
 		files map[string]string
@@ -152,6 +154,11 @@ func TestTwoManifestsInOneFolder(t *testing.T) {
 		{"the second cannot be used", map[string]string{claudeManifest: claude, codexManifest: `[]`},
 			"claude-code claude\nserver c stdio ok\nmanifest-second .codex-plugin/plugin.json",
 			"the folder also has a manifest for Codex, which cannot be used; the one that is used is .claude-plugin/plugin.json"},
+		{"Claude Code and an MCP bundle", map[string]string{claudeManifest: claude, mcpbFile: bundle},
+			"claude-code claude\nserver c stdio ok\nmanifest-second manifest.json",
+			`the folder also has a manifest for MCP bundle, which declares "main"; the one that is used is .claude-plugin/plugin.json`},
+		{"an MCP bundle and some other manifest.json", map[string]string{mcpbFile: `{"manifest_version":3,"name":"an extension of a browser"}`, codexManifest: codex},
+			"codex codex\nserver x stdio ok\nserver y stdio ok", ""},
 		{"the second declares nothing", map[string]string{claudeManifest: claude, codexManifest: `{"name":"x"}`},
 			"claude-code claude\nserver c stdio ok\nmanifest-second .codex-plugin/plugin.json",
 			"the folder also has a manifest for Codex, which declares no server; the one that is used is .claude-plugin/plugin.json"},
@@ -242,6 +249,10 @@ func TestCommentsAreRefusedWithTheirPlace(t *testing.T) {
 	if got, want := told(p), "rejected manifest-syntax\nmanifest-syntax .codex-plugin/plugin.json:2:13"; got != want {
 		t.Errorf("a manifest: got\n%s\nwant\n%s", got, want)
 	}
+	p = loadFiles(t, map[string]string{mcpbFile: "{\"manifest_version\":\"0.3\", // x\n}"})
+	if got, want := told(p), "rejected manifest-syntax\nmanifest-syntax manifest.json:1:28"; got != want {
+		t.Errorf("a bundle's manifest: got\n%s\nwant\n%s", got, want)
+	}
 }
 
 // C30: a configuration is recognised by its shape, and what is none is said.
@@ -299,7 +310,7 @@ func TestTransportWords(t *testing.T) {
 		{`{"serverUrl":"https://example.com/mcp"}`, "streamable-http ok"},
 		{`{"httpUrl":"https://example.com/mcp"}`, "streamable-http ok"},
 		{`{"baseUrl":"https://example.com/mcp"}`, "streamable-http ok"},
-		{`{"type":"sse",` + u + `}`, "sse transport-unsupported"},
+		{`{"type":"sse",` + u + `}`, "sse ok"},
 		{`{"type":"websocket","url":"wss://example.com"}`, " transport-unsupported"},
 		{`{"type":"ws","url":"wss://example.com"}`, " transport-unsupported"},
 		{`{"url":"wss://example.com"}`, "streamable-http url-invalid"},
@@ -533,7 +544,7 @@ func FuzzVendorPlugin(f *testing.F) {
 				if c.Invalid != nil {
 					continue
 				}
-				if c.ID.Server == "" || (c.Transport == Stdio) != (c.Launch.Command != "") || (c.Transport == StreamableHTTP) != (c.Launch.URL != "") {
+				if c.ID.Server == "" || (c.Transport == Stdio) != (c.Launch.Command != "") || (c.Transport == Stdio) == (c.Launch.URL != "") {
 					t.Fatalf("%+v is no server", c)
 				}
 			}
