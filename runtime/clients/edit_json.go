@@ -19,8 +19,9 @@ func (e editor) insertJSON(text string, root *node, in insertion) (string, error
 	if holder.kind == isList && len(rest) == 0 && e.shape.list {
 		return e.insertItem(text, root, holder, in)
 	}
-	if strings.TrimSpace(text) == "" {
-		text, holder = "{}"+lineEnd(text), &node{kind: isObject, to: 2}
+	if blank(text) {
+		at := len(text)
+		text, holder = text+"{}"+lineEnd(text), &node{kind: isObject, from: at, to: at + 2}
 		root = holder
 	}
 	if holder.kind == isNull {

@@ -115,9 +115,12 @@ const (
 	maxEntries = 1000
 )
 
+// blank reports whether a text holds nothing, in all three formats.
+func blank(text string) bool { return strings.Trim(text, " \t\r\n") == "" }
+
 func parse(f format, text string) (*node, error) {
-	if strings.TrimSpace(text) == "" {
-		return &node{kind: isObject, to: len(text), at: Place{1, 1}}, nil // an empty file holds nothing, in all three
+	if blank(text) {
+		return &node{kind: isObject, to: len(text), at: Place{1, 1}}, nil
 	}
 	if strings.ContainsRune(text, 0) {
 		return nil, &syntaxError{placeOf(text, strings.IndexByte(text, 0)), "it holds a NUL character"}
