@@ -145,7 +145,8 @@ func (j *job) runNPM(ctx context.Context, npm helper, doing string, args ...stri
 	args = append(args,
 		"--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error",
 		"--allow-git=none", "--allow-remote=none", "--allow-file=none", "--allow-directory=none", "--git="+filepath.Join(j.work, "no-git"),
-		"--omit-lockfile-registry-resolved=false", "--lockfile-version=3", "--install-strategy=hoisted", "--no-workspaces",
+		"--omit-lockfile-registry-resolved=false", "--lockfile-version=3", "--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000",
+		"--install-strategy=hoisted", "--no-workspaces",
 		"--registry="+j.installer.config.Registry, "--cache="+j.npmCache(),
 		"--userconfig="+filepath.Join(j.work, "npmrc-user"), "--globalconfig="+filepath.Join(j.work, "npmrc-global"))
 	watching, stop := context.WithCancelCause(ctx)
@@ -241,9 +242,11 @@ func npmTrouble(said string, err error) error {
 	case "EINTEGRITY":
 		e.Code, e.Sentence, e.Next = "npm-integrity-wrong", "a package's bytes are not those that the lock file names", "do not use it; try again later, and report it if it stays"
 	case "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY":
-		e.Code, e.Sentence, e.Next = "npm-not-from-registry", "the package needs something that is not in the registry", "install it from a folder that has everything"
+		e.Code, e.Sentence, e.Next = "npm-not-from-registry", "the package needs something that is not in the registry, or brings packages inside its own archive", "install it from a folder that has everything"
 	case "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "ENETUNREACH", "EHOSTUNREACH":
 		e.Code, e.Sentence, e.Next = "npm-unreachable", "the registry cannot be reached", "check the network and the proxy variables, then try again"
+	case "TAR_ABORT", "TAR_BAD_ARCHIVE", "ZLIB_ERROR", "Z_DATA_ERROR":
+		e.Code, e.Sentence, e.Next = "npm-package-invalid", "a package's archive cannot be unpacked, or inflates to far more than its size", "do not use it"
 	case "ENOSPC":
 		e.Code, e.Sentence, e.Next = "disk-full", "the disk is full", "free some space, then try again"
 	case "":

@@ -225,14 +225,15 @@ func wrongFile(name, sentence string) error {
 }
 
 // compareFiles walks what npm made. Every file must be one of want, with its
-// bytes; a mode is made one of two.
+// bytes, and none may be missing; a mode is made one of two.
 func (j *job) compareFiles(ctx context.Context, modules string, want map[string][sha256.Size]byte) error {
 	root, err := os.OpenRoot(j.tree)
 	if err != nil {
 		return fmt.Errorf("cannot open what npm made: %w", pathless(err))
 	}
 	defer root.Close()
-	return filepath.WalkDir(modules, func(file string, d fs.DirEntry, err error) error {
+	missing := maps.Clone(want)
+	err = filepath.WalkDir(modules, func(file string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -250,8 +251,18 @@ func (j *job) compareFiles(ctx context.Context, modules string, want map[string]
 		case !d.Type().IsRegular():
 			return wrongFile(key, "npm made %s, which is neither a file nor a folder")
 		}
+		delete(missing, key)
 		return compareFile(root, name, key, want)
 	})
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(missing)) {
+		if path.Base(key) != ".gitignore" { // which npm renames
+			return wrongFile(key, "npm did not unpack %s, which the package's archive has")
+		}
+	}
+	return nil
 }
 
 func compareFile(root *os.Root, name, key string, want map[string][sha256.Size]byte) error {
