@@ -103,14 +103,16 @@ func (j *job) fetch(ctx context.Context, source Source, vendor Vendor) error {
 	if err != nil {
 		return err
 	}
-	if err := j.runNPM(ctx, npm, "fetching", "ci", "--no-bin-links"); err != nil {
+	// Not "npm ci", which refuses lock files that npm itself made: what came of this
+	// is compared with the lock file below.
+	if err := j.runNPM(ctx, npm, "fetching", "install", "--no-save", "--no-bin-links"); err != nil {
+		return err
+	}
+	if err := j.within(measure(ctx, j.tree)); err != nil {
 		return err
 	}
 	j.installer.at("fetched")
-	if now, err := os.ReadFile(filepath.Join(j.tree, "package-lock.json")); err != nil || !bytes.Equal(now, raw) {
-		return &coded.Error{Code: "npm-lock-changed", Sentence: "npm changed the lock file that it was given", Next: "try again; report it if it happens again"}
-	}
-	if err := j.checkPackages(ctx, lock); err != nil {
+	if err := j.checkPackages(ctx, lock, raw); err != nil {
 		return err
 	}
 	for _, key := range lock.withScripts() {
@@ -188,15 +190,24 @@ func (j *job) watch(ctx context.Context, doing string, stop context.CancelCauseF
 			return
 		case <-ticker.C:
 		}
-		entries, size := j.measure(ctx)
+		entries, size := measure(ctx, j.dir)
 		j.progress(Step{Doing: doing, Entries: entries, Bytes: size})
-		switch {
-		case size > 2*j.treeLimit():
-			stop(&coded.Error{Code: "tree-too-large", Sentence: "the package and what it needs are larger than a bundle may be", Next: "ask its maker for a smaller one"})
-		case entries > 2*j.entryLimit():
-			stop(&coded.Error{Code: "too-many-entries", Sentence: "the package and what it needs have more files than a bundle may have", Next: "ask its maker for a smaller one"})
+		// npm's cache holds everything once more, packed.
+		if err := j.within(entries/2, size/2); err != nil {
+			stop(err)
 		}
 	}
+}
+
+// within refuses what is more than a bundle may hold.
+func (j *job) within(entries int, size int64) error {
+	switch {
+	case size > j.treeLimit():
+		return &coded.Error{Code: "tree-too-large", Sentence: "the package and what it needs are larger than a bundle may be", Next: "ask its maker for a smaller one"}
+	case entries > j.entryLimit():
+		return &coded.Error{Code: "too-many-entries", Sentence: "the package and what it needs have more files than a bundle may have", Next: "ask its maker for a smaller one"}
+	}
+	return nil
 }
 
 func (j *job) entryLimit() int {
@@ -208,8 +219,8 @@ func (j *job) entryLimit() int {
 
 // measure counts what npm has written so far; what it is just renaming does not
 // matter.
-func (j *job) measure(ctx context.Context) (entries int, size int64) {
-	_ = filepath.WalkDir(j.dir, func(_ string, d fs.DirEntry, err error) error {
+func measure(ctx context.Context, dir string) (entries int, size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

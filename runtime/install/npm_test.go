@@ -192,7 +192,22 @@ func TestWhatNPMSaysIsSaidInWords(t *testing.T) {
 func TestWhatNPMUnpackedIsCompared(t *testing.T) {
 	r := newRegistry(t)
 	r.demo()
+	i := r.installer()
+	made := t.TempDir()
+	i.hook = func(step string) {
+		if step == "fetched" {
+			staging, err := filepath.Glob(filepath.Join(i.config.Staging, "*"))
+			must(t, errors.Join(err, os.CopyFS(made, os.DirFS(staging[0]))))
+		}
+	}
+	_, err := i.Stage(t.Context(), source(t, "npm:@scope/demo@1.2.3"), nil)
+	must(t, err)
+	raw := []byte(read(t, made, treeName, "package-lock.json"))
+	lock, err := readLock(raw, i.config.Registry)
+	must(t, err)
+	j := &job{installer: i, progress: func(Step) {}}
 	for name, change := range map[string]func(modules string) error{
+		"nothing":      func(string) error { return nil },
 		"another byte": func(m string) error { return os.WriteFile(filepath.Join(m, "dep", "index.js"), []byte("evil"), 0o644) },
 		"a new file":   func(m string) error { return os.WriteFile(filepath.Join(m, "dep", "evil.js"), nil, 0o644) },
 		"a new package": func(m string) error {
@@ -207,19 +222,20 @@ func TestWhatNPMUnpackedIsCompared(t *testing.T) {
 		"a lost archive": func(m string) error { return os.RemoveAll(filepath.Join(m, "..", "..", workName, "npm-cache")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := r.installer()
-			i.hook = func(step string) {
-				if step == "fetched" {
-					staged, err := filepath.Glob(filepath.Join(i.config.Staging, "*", treeName, "node_modules"))
-					must(t, err)
-					must(t, change(staged[0]))
-				}
+			dir := t.TempDir()
+			must(t, os.CopyFS(dir, os.DirFS(made)))
+			must(t, change(filepath.Join(dir, treeName, "node_modules")))
+			j.tree, j.work = filepath.Join(dir, treeName), filepath.Join(dir, workName)
+			want := "npm-integrity-wrong"
+			switch name {
+			case "nothing":
+				want = ""
+			case "a changed lock":
+				want = "npm-lock-changed"
 			}
-			code := "npm-integrity-wrong"
-			if name == "a changed lock" {
-				code = "npm-lock-changed"
+			if err := j.checkPackages(t.Context(), lock, raw); coded.Of(err) != want {
+				t.Errorf("got %v, want %q", err, want)
 			}
-			refused(t, i, source(t, "npm:@scope/demo@1.2.3"), code)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package install
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -138,7 +139,10 @@ func (l *lockFile) withScripts() []string {
 // checkPackages compares every file that npm unpacked with the archives that the
 // lock file's hashes name, which npm keeps in its cache. What is in none of them
 // is refused, so npm is believed in nothing but the choice of versions.
-func (j *job) checkPackages(ctx context.Context, lock *lockFile) error {
+func (j *job) checkPackages(ctx context.Context, lock *lockFile, raw []byte) error {
+	if now, err := os.ReadFile(filepath.Join(j.tree, "package-lock.json")); err != nil || !bytes.Equal(now, raw) {
+		return &coded.Error{Code: "npm-lock-changed", Sentence: "npm changed the lock file that it was given", Next: "try again; report it if it happens again"}
+	}
 	modules := filepath.Join(j.tree, "node_modules")
 	// npm's own note of what it did; nothing at run time reads it.
 	if err := os.Remove(filepath.Join(modules, ".package-lock.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
