@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
 )
 
 // Access says who may use a route (spec/local-api.md 6). The zero value is no
@@ -43,9 +44,14 @@ type Tokens struct {
 func (s *Server) identify(r *http.Request) (Caller, error) {
 	token, ok := bearer(r)
 	if !ok {
+		if caller, ok := s.browser(r); ok {
+			return caller, nil
+		}
 		return Caller{Kind: "anyone"}, nil
 	}
 	switch {
+	case sameToken(token, s.window):
+		return Caller{Kind: "operator", Via: approvals.ViaGUI}, nil
 	case sameToken(token, s.tokens.Operator):
 		return Caller{Kind: "operator", Via: via(r)}, nil
 	case sameToken(token, s.tokens.Companion):

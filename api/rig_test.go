@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,13 @@ type rig struct {
 	host   *host.Host
 	port   int
 	tokens map[string]string // by kind of caller
+	later  atomic.Int64      // how far the API's clock is ahead, in nanoseconds
 }
+
+// now is the clock of the API's sessions, which passes moves.
+func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.later.Load())) }
+
+func (r *rig) passes(d time.Duration) { r.later.Add(int64(d)) }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
@@ -106,6 +113,7 @@ func (r *rig) listen() {
 	h := r.host
 	handler := api.Handler(api.Config{Host: h, Port: r.port,
 		Tokens: api.Tokens{Operator: h.Tokens.Operator, Companion: h.Tokens.Companion},
+		Pages:  pagesForTests(), WindowToken: windowToken, Now: r.now,
 		Health: health.Desktop(health.DesktopConfig{Version: h.Version, Instance: h.Instance, Port: r.port, Key: h.HealthKey, Tracker: h.Health})})
 	server := api.HTTPServer(handler, discard)
 	go server.Serve(listener)

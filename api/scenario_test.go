@@ -121,7 +121,7 @@ func TestMethodsAndAddresses(t *testing.T) {
 	r.play([]scenario{
 		{name: "HEAD of health needs no token", request: request{method: "HEAD", path: "/api/desktop-health", as: "anyone"}, status: 200},
 		{name: "an address that is nobody's", request: get("/v2/plugins"), status: 404, code: "not-found"},
-		{name: "the root", request: get("/"), status: 404, code: "not-found"},
+		{name: "a page that was not built", request: get("/assets"), status: 404, code: "not-found"},
 		{name: "a doubled slash", request: get("//v1/plugins"), status: 404, code: "not-found"},
 		{name: "a way back", request: get("/v1/decisions/../plugins"), status: 404, code: "not-found"},
 		{name: "an encoded way back", request: get("/v1/plugins/fake/%2e%2e"), status: 404, code: "not-found"},

@@ -13,8 +13,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +31,13 @@ type Config struct {
 	// Port is the port that is bound: Host headers are compared with it.
 	Port   int
 	Health http.Handler // GET /api/desktop-health
-	Logger *slog.Logger
+	// Pages are the interface's files; nil serves none.
+	Pages fs.FS
+	// WindowToken is what the window that owns the data folder proves itself with; it
+	// exists in memory only. "" is no window.
+	WindowToken string
+	Now         func() time.Time // nil is time.Now
+	Logger      *slog.Logger
 }
 
 // Server answers the API of one host.
@@ -39,6 +47,10 @@ type Server struct {
 	log    *slog.Logger
 	health http.Handler
 	agents http.Handler // the gateway; nil where the host has a fault
+
+	address  string // http://127.0.0.1:PORT
+	window   string
+	sessions *sessions
 }
 
 // Handler builds the one handler of the product.
@@ -47,6 +59,10 @@ func Handler(cfg Config) http.Handler {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s.address, s.window, s.sessions = "http://127.0.0.1:"+strconv.Itoa(cfg.Port), cfg.WindowToken, newSessions(cfg.Now)
 	if cfg.Host.Gateway != nil {
 		s.agents = cfg.Host.Gateway.Handler()
 	}
@@ -54,6 +70,7 @@ func Handler(cfg Config) http.Handler {
 	for _, route := range Routes() {
 		mux.Handle(route.Method+" "+route.Path, s.serve(route))
 	}
+	s.pages(mux, cfg.Pages)
 	mux.Handle("/", elsewhere(mux))
 	return guard(cfg.Port, mux)
 }

@@ -101,7 +101,7 @@ First steps:
 	flags.BoolVar(&c.verbose, "verbose", false, "print the log to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
-		c.serveCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
+		c.serveCommand(), c.openCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.connectorsCommand(), c.diffCommand(),
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),

@@ -65,7 +65,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 	}
 	other := map[string]string{ // what is printed is what was asked for, and no answer
 		"help": "text", "completion bash": "a script", "completion zsh": "a script", "completion fish": "a script",
-		"completion powershell": "a script", "mcp": "the protocol", "serve": "runs until it is stopped; see TestServe",
+		"completion powershell": "a script", "mcp": "the protocol", "open": "starts a sidecar; see TestOpen", "serve": "runs until it is stopped; see TestServe",
 		"audit export": "JSON lines, a record each",
 	}
 	walk((&command{}).root(), func(cmd *cobra.Command) {

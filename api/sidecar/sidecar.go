@@ -10,6 +10,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"sallyport/api"
+	"sallyport/frontend"
 	"sallyport/internal/loopback"
 	"sallyport/runtime/health"
 	"sallyport/runtime/host"
@@ -87,10 +89,18 @@ func (s *Sidecar) serve(cfg Config) error {
 func (s *Sidecar) handler(port int, cfg Config) http.Handler {
 	return api.Handler(api.Config{
 		Host: s.Host, Tokens: api.Tokens{Operator: s.Host.Tokens.Operator, Companion: s.Host.Tokens.Companion},
-		Port: port, Logger: cfg.Logger,
+		Port: port, Logger: cfg.Logger, Pages: pages(),
 		Health: health.Desktop(health.DesktopConfig{Version: cfg.Version, Instance: s.Host.Instance, Port: port,
 			Key: s.Host.HealthKey, Tracker: s.Host.Health}),
 	})
+}
+
+// pages are the interface's files, where they were built into this program.
+func pages() fs.FS {
+	if !frontend.Built() {
+		return nil
+	}
+	return frontend.Files()
 }
 
 // Failed gives the error with which serving ended by itself.

@@ -17,6 +17,7 @@ type Layer struct {
 func Layers() []Layer {
 	return []Layer{
 		{[]string{"internal/..."}, "internal/* are helpers without domain words"},
+		{[]string{"frontend"}, "the pages are files, and know nothing of who serves them"},
 		{
 			[]string{"runtime/artifact", "runtime/permissions", "runtime/health", "runtime/audit", "runtime/store", "runtime/launchers", "runtime/signature", "runtime/clients"},
 			"these are leaves: others push into them and they ask nobody, so each can be read and tested alone",

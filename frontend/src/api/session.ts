@@ -21,6 +21,7 @@ export function takeCode(): string | undefined {
     return undefined;
   }
   history.replaceState(null, "", location.pathname + "#/");
+  dispatchEvent(new HashChangeEvent("hashchange"));
   return match[1];
 }
 

@@ -1,0 +1,150 @@
+package api_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"sallyport/api"
+)
+
+const windowToken = "the-window-of-this-test"
+
+func pagesForTests() fs.FS {
+	return fstest.MapFS{
+		"index.html":      {Data: []byte("<!doctype html><title>Sallyport</title>")},
+		"icon.svg":        {Data: []byte("<svg/>")},
+		"assets/a-1.js":   {Data: []byte("1")},
+		"assets/a-1.css":  {Data: []byte("a{}")},
+		"secret/file.txt": {Data: []byte("not linked")},
+	}
+}
+
+// code asks for a one-time address and returns the code in it.
+func (r *rig) code() string {
+	r.t.Helper()
+	var link api.PageLink
+	r.into(&link, "POST", "/v1/pages/link", "")
+	prefix, code, ok := strings.Cut(link.URL, "/#/open?code=")
+	if !ok || !strings.HasPrefix(prefix, "http://127.0.0.1:") || code == "" {
+		r.t.Fatalf("the address is %q", link.URL)
+	}
+	return code
+}
+
+// signIn redeems a code and returns the cookie as a browser sends it back.
+func (r *rig) signIn(code string) string {
+	r.t.Helper()
+	body, _ := json.Marshal(api.NewSession{Code: code})
+	got := r.send(request{method: "POST", path: "/v1/session", body: string(body)})
+	cookies := (&http.Response{Header: got.header}).Cookies()
+	if got.status != http.StatusOK || len(cookies) != 1 {
+		r.t.Fatalf("signing in: %d %s", got.status, got.body)
+	}
+	if c := cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+		r.t.Errorf("the cookie is %+v", c)
+	}
+	return cookies[0].Name + "=" + cookies[0].Value
+}
+
+// A browser gets in by an address that works once and for two minutes, and stays by a
+// cookie that no script reads and no other page can use (spec/local-api.md 6).
+func TestABrowserSignsIn(t *testing.T) {
+	r := newRig(t)
+	code := r.code()
+	cookie := r.signIn(code)
+	page := map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1"}
+	for name, c := range map[string]struct {
+		header map[string]string
+		status int
+	}{
+		"the page itself":             {page, 200},
+		"the cookie without the page": {map[string]string{"Cookie": cookie}, 401},
+		"the page without the cookie": {map[string]string{"X-Sallyport-Page": "1"}, 401},
+		"a cookie that was made up":   {map[string]string{"Cookie": "sallyport-session=x", "X-Sallyport-Page": "1"}, 401},
+		"an empty cookie":             {map[string]string{"Cookie": "sallyport-session=", "X-Sallyport-Page": "1"}, 401},
+		"a foreign page":              {map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1", "Origin": "http://evil.example"}, 403},
+		"another site's fetch":        {map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1", "Sec-Fetch-Site": "cross-site"}, 403},
+	} {
+		if got := r.send(request{method: "GET", path: "/v1/status", header: c.header}); got.status != c.status {
+			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, c.status)
+		}
+	}
+	body, _ := json.Marshal(api.NewSession{Code: code})
+	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body)}); r.refused(t, "the code again", got) != "link-over" {
+		t.Errorf("a code works twice: %d %s", got.status, got.body)
+	}
+	if got := r.send(request{method: "DELETE", path: "/v1/session", header: page}); got.status != 200 {
+		t.Fatalf("signing out: %d %s", got.status, got.body)
+	}
+	if got := r.send(request{method: "GET", path: "/v1/status", header: page}); got.status != 401 {
+		t.Errorf("after signing out: %d", got.status)
+	}
+}
+
+func TestALinkAndASessionEndByThemselves(t *testing.T) {
+	r := newRig(t)
+	late := r.code()
+	r.passes(3 * time.Minute)
+	body, _ := json.Marshal(api.NewSession{Code: late})
+	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body)}); r.refused(t, "a late code", got) != "link-over" {
+		t.Errorf("a code works after three minutes: %s", got.body)
+	}
+	page := map[string]string{"Cookie": r.signIn(r.code()), "X-Sallyport-Page": "1"}
+	r.passes(11 * time.Hour)
+	if got := r.send(request{method: "GET", path: "/v1/status", header: page}); got.status != 200 {
+		t.Errorf("a session that is used ended: %d", got.status)
+	}
+	r.passes(13 * time.Hour)
+	if got := r.send(request{method: "GET", path: "/v1/status", header: page}); got.status != 401 {
+		t.Errorf("a session that nobody used for 13 hours: %d", got.status)
+	}
+}
+
+// Who answers in a browser is on record as browser, in the window as gui.
+func TestTheWayInIsOnRecord(t *testing.T) {
+	r := newRig(t)
+	for via, header := range map[string]map[string]string{
+		"browser": {"Cookie": r.signIn(r.code()), "X-Sallyport-Page": "1", "X-Sallyport-Via": "cli"},
+		"gui":     {"Authorization": "Bearer " + windowToken, "X-Sallyport-Via": "cli"},
+	} {
+		got := r.send(request{method: "POST", path: "/v1/plugins/fake/main/deny", header: header})
+		if got.status != 200 || !strings.Contains(got.body, `"via":"`+via+`"`) {
+			t.Errorf("%s: %d %s", via, got.status, got.body)
+		}
+	}
+}
+
+func TestPagesAreServedWithTheirPolicy(t *testing.T) {
+	r := newRig(t)
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/":                {200, "text/html; charset=utf-8"},
+		"/icon.svg":        {200, "image/svg+xml"},
+		"/assets/a-1.js":   {200, "text/javascript; charset=utf-8"},
+		"/assets/a-1.css":  {200, "text/css; charset=utf-8"},
+		"/assets/none.js":  {404, ""},
+		"/secret/file.txt": {404, ""},
+		"/index.html":      {404, ""},
+	} {
+		got := r.send(request{method: "GET", path: path})
+		if got.status != want.status || want.kind != "" && got.header.Get("Content-Type") != want.kind {
+			t.Errorf("%s: %d %s", path, got.status, got.header.Get("Content-Type"))
+		}
+		if policy := got.header.Get("Content-Security-Policy"); want.status == 200 && (!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || got.header.Get("X-Content-Type-Options") != "nosniff") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+	}
+	if got := r.send(request{method: "GET", path: "/", header: map[string]string{"Host": "evil.example"}}); got.status != 403 {
+		t.Errorf("a page for another host: %d", got.status)
+	}
+	if got := r.send(request{method: "POST", path: "/"}); got.status == 200 {
+		t.Error("a page takes a POST")
+	}
+}
