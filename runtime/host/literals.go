@@ -43,6 +43,8 @@ type move struct {
 func (h *Host) MoveLiterals(ctx context.Context, id plugins.ID, names []string, as string, by approvals.By) ([]Moved, error) {
 	h.configuring.Lock()
 	defer h.configuring.Unlock()
+	h.writingHand.Lock()
+	defer h.writingHand.Unlock()
 	moves, texts, err := h.planMoves(id, names, as)
 	if err != nil {
 		return nil, err
