@@ -27,6 +27,9 @@ type Keyring struct {
 type KeyringStep struct {
 	Do   string   `json:"do"`
 	Type []string `json:"type,omitempty"`
+	// Instead is true for what takes the keyring's place for secrets and opens none: it
+	// does not help a seal key that is waited for.
+	Instead bool `json:"instead,omitempty"`
 }
 
 // KeyringNeed is a connector and the secrets it asks for.
@@ -66,7 +69,7 @@ func KeyringOf(state secrets.State, help secrets.Help) Keyring {
 	answer := Keyring{State: state.Status, Where: state.Backend, Code: state.Code, Says: state.Sentence, Next: state.Next,
 		What: help.What, Needs: []KeyringNeed{}}
 	for _, step := range help.Steps {
-		answer.Steps = append(answer.Steps, KeyringStep{step.Do, step.Type})
+		answer.Steps = append(answer.Steps, KeyringStep{step.Do, step.Type, step.Instead})
 	}
 	return answer
 }

@@ -232,7 +232,7 @@ old one, even if that comes back.`,
 
 func (c *command) sealKey() *cobra.Command {
 	return &cobra.Command{
-		Use: "seal-key [keyring|file]", Short: "Say where the key is that seals approvals, or move it", Args: cobra.MaximumNArgs(1),
+		Use: "seal-key [keyring|file]", Short: "Say where the key is that seals approvals, or move it", Args: cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"keyring", "file"},
 		Long: `Approvals are sealed with a key, so that nobody can make one by editing the database.
 It is in the system's keyring, or in a file where there was no keyring at the first

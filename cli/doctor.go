@@ -105,6 +105,9 @@ func (c *command) examineAudit(ctx context.Context) finding {
 	report, err := host.VerifyAudit(ctx, c.places())
 	if err != nil {
 		f.OK, f.Says, f.Next = false, err.Error(), nextOf(err)
+		if coded.Of(err) == "seal-key-unavailable" {
+			f.Says, f.Next = "its end is sealed with a key that the keyring does not give", ""
+		}
 		return f
 	}
 	f.Says = fmt.Sprintf("%d records verify", report.Records)

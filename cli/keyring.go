@@ -66,7 +66,7 @@ func (p *page) keyring(k *api.Keyring) {
 	default:
 		p.wrapped("     ", "Nothing waits for it.")
 	}
-	for _, step := range k.Steps {
+	for _, step := range helpful(k) {
 		p.wrapped("     ", sentence(step.Do))
 		for _, command := range step.Type {
 			p.line("         %s", command)
@@ -75,6 +75,19 @@ func (p *page) keyring(k *api.Keyring) {
 	if len(k.Steps) > 0 {
 		p.line("     More: docs/guide/secrets.md. Look again: sallyport doctor")
 	}
+}
+
+// helpful are the steps that help what waits for the keyring.
+func helpful(k *api.Keyring) []api.KeyringStep {
+	if !k.SealKey.Waiting {
+		return k.Steps
+	}
+	steps := slices.DeleteFunc(slices.Clone(k.Steps), func(step api.KeyringStep) bool { return step.Instead })
+	give := "if that keyring is gone for good, give the key up and approve everything anew:"
+	if len(steps) > 0 {
+		give = "or, " + give
+	}
+	return append(steps, api.KeyringStep{Do: give, Type: []string{"sallyport decisions accept-store --key-lost --yes"}})
 }
 
 func needing(needs []api.KeyringNeed) string {

@@ -84,13 +84,14 @@ func TestAMissingKeyringIsExplainedInOneScreen(t *testing.T) {
 			if help.What == "" || len(help.Steps) == 0 {
 				t.Errorf("%s, %s: no help", on.name, fault.Code)
 			}
-			for what, need := range keyringNeeds() {
+			for _, what := range []string{"connectors", "the seal key", "nothing"} {
+				need := keyringNeeds()[what]
 				k := api.KeyringOf(secrets.State{Status: strings.TrimPrefix(fault.Code, "keyring-"), Code: fault.Code, Sentence: fault.Sentence}, help)
 				need(&k)
 				fitsTerminal(t, fmt.Sprintf("%s, %s, %s wait", on.name, fault.Code, what), keyringScreen(t, k, false))
 				screen := keyringScreen(t, k, true)
 				fitsTerminal(t, fmt.Sprintf("%s, %s, %s wait, alone", on.name, fault.Code, what), screen)
-				if what != "connectors" {
+				if what == "nothing" {
 					continue
 				}
 				if systems[screen] == nil {

@@ -46,8 +46,8 @@ func (c *command) bridge(ctx context.Context, name string) error {
 		return err
 	}
 	defer sidecar.Close()
-	var session api.ClientToken
-	if err := sidecar.Post(ctx, "/v1/clients/"+url.PathEscape(name)+"/session", nil, &session); err != nil {
+	session, err := c.session(ctx, sidecar, name)
+	if err != nil {
 		return err
 	}
 	stream, err := openStream(ctx, sidecar, session.Token)
@@ -56,6 +56,25 @@ func (c *command) bridge(ctx context.Context, name string) error {
 	}
 	defer func() { _ = stream.Close() }()
 	return c.join(stream)
+}
+
+// unlockGrace is how long an agent that starts with the person's session waits for the
+// keyring to be unlocked: about as long as agents wait for a server.
+const unlockGrace = 45 * time.Second
+
+// session gets a token for this process.
+func (c *command) session(ctx context.Context, sidecar *running, name string) (session api.ClientToken, err error) {
+	for deadline := time.Now().Add(unlockGrace); ; {
+		err = sidecar.Post(ctx, "/v1/clients/"+url.PathEscape(name)+"/session", nil, &session)
+		if coded.Of(err) != "seal-key-unavailable" || time.Now().After(deadline) {
+			return session, err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return session, ctx.Err()
+		}
+	}
 }
 
 // join copies both ways. The end of the agent's input ends our side only: what

@@ -138,6 +138,11 @@ func TestALockedKeyringHoldsApprovalsBackAndNothingElse(t *testing.T) {
 		t.Errorf("an agent that comes too early is told %d, which is not \"try again\"", answer.StatusCode)
 	}
 	waitFor(t, "health says what is waited for", 10*time.Second, func() bool { return strings.Contains(f.problems(), "seal-key-unavailable") })
+	begun = time.Now()
+	agent := f.command("mcp", "--client", "agent") // that starts with the session, before anybody could unlock it
+	agent.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}` + "\n")
+	answered := make(chan outcome, 1)
+	go func() { answered <- f.finish(agent, commandLimit) }()
 	if n, files := l.Entries(), f.keyFiles(); n != 1 || files != "head.json seal.json" {
 		t.Errorf("%d entries, files %s: a second key was made", n, files)
 	}
@@ -149,6 +154,9 @@ func TestALockedKeyringHoldsApprovalsBackAndNothingElse(t *testing.T) {
 	})
 	if got := f.problems(); strings.Contains(got, "seal-key") {
 		t.Errorf("problems: %s", got)
+	}
+	if got := <-answered; got.code != 0 || !strings.Contains(got.stdout, `"serverInfo"`) {
+		t.Errorf("an agent that only starts commands, and came too early: %+v", got)
 	}
 }
 

@@ -4604,6 +4604,7 @@ export interface components {
         };
         KeyringStep: {
             do: string;
+            instead?: boolean;
             type?: string[];
         };
         Login: {

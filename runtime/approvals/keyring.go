@@ -92,7 +92,7 @@ func unavailable(cause error) *coded.Error {
 	var why *coded.Error
 	if errors.As(cause, &why) {
 		e.Sentence = "no approval can be checked before the keyring gives the key that they are sealed with: " + why.Sentence
-		e.Next = why.Next
+		e.Next = "sallyport doctor says what to do on this system"
 	}
 	return e
 }

@@ -106,7 +106,7 @@ type Host struct {
 	err    error // of Close
 
 	keys          *secrets.Store // the system's keyring, where the secrets are elsewhere
-	keyed         chan struct{}  // closed when nothing is waited for
+	keyed         chan struct{}  // closed when the keyring has answered once
 	doubts        doubts
 	started       atomic.Bool
 	path          sharedPath

@@ -59,9 +59,11 @@ func (s sealKeyring) Delete(ctx context.Context, entry string) error {
 func (h *Host) fetchKey() {
 	h.keyed = make(chan struct{})
 	h.work.Go(func() {
-		defer close(h.keyed)
 		for ask := true; ; ask = false {
 			err := h.Gate.FetchKey(h.ctx, ask)
+			if ask {
+				close(h.keyed)
+			}
 			if coded.Of(err) != "seal-key-unavailable" {
 				if err != nil && h.ctx.Err() == nil {
 					h.log.Error("the seal key cannot be had", "error", err)
@@ -84,7 +86,8 @@ func (h *Host) fetchKey() {
 // ReportSealKey tells health at once what was done about the key.
 func (h *Host) ReportSealKey() { h.reportGate() }
 
-// awaitKey gives the keyring a moment, or as long as the configuration says.
+// awaitKey gives the keyring a moment for its first answer, whatever that is, or as long
+// as the configuration says.
 func (h *Host) awaitKey(ctx context.Context) {
 	wait := h.config.KeyWait
 	if wait == 0 {

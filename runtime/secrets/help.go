@@ -14,9 +14,16 @@ type Help struct {
 type Step struct {
 	Do   string
 	Type []string
+	// Instead marks the encrypted file, which takes the keyring's place for secrets and
+	// opens none.
+	Instead bool
 }
 
-func do(what string, commands ...string) Step { return Step{what, commands} }
+func do(what string, commands ...string) Step { return Step{Do: what, Type: commands} }
+
+func instead(what string) Step {
+	return Step{Do: what, Type: []string{"sallyport serve --secrets-passphrase-fd 3 3< FILE"}, Instead: true}
+}
 
 // Help returns what to do about the code of a State on the system that it runs on.
 func (s *Store) Help(code string) Help { return helpFor(code, s.system) }
@@ -37,10 +44,8 @@ func helpFor(code string, on System) Help {
 	return linuxHelp(code, on)
 }
 
-const fromFile = "sallyport serve --secrets-passphrase-fd 3 3< FILE"
-
 func inAFile() Step {
-	return do("or keep secrets in an encrypted file, whose passphrase is in FILE:", fromFile)
+	return instead("or keep secrets in an encrypted file, whose passphrase is in FILE:")
 }
 
 func getKeyring() Step {
@@ -92,7 +97,7 @@ func linuxNoBus(on System) Help {
 	switch {
 	case on.Container:
 		return Help{"This is a container: it has no login session, so it has no keyring.",
-			[]Step{do("keep secrets in an encrypted file, whose passphrase is in FILE:", fromFile)}}
+			[]Step{instead("keep secrets in an encrypted file, whose passphrase is in FILE:")}}
 	case on.WSL:
 		return Help{"This is WSL without systemd, so there is no login session with a keyring.", []Step{
 			do("switch it on, then open WSL anew:", `printf '[boot]\nsystemd=true\n' | sudo tee -a /etc/wsl.conf`, "wsl.exe --shutdown"),
