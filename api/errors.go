@@ -54,6 +54,7 @@ var statusOf = map[string]int{
 	"client-removed":       http.StatusForbidden,
 	"method-not-allowed":   http.StatusMethodNotAllowed,
 	"body-too-large":       http.StatusRequestEntityTooLarge,
+	"body-too-slow":        http.StatusRequestTimeout,
 	"content-type":         http.StatusUnsupportedMediaType,
 	"server-error":         http.StatusBadGateway,
 	"store-unreadable":     http.StatusServiceUnavailable,

@@ -110,14 +110,33 @@ func (r *rig) listen() {
 		r.t.Fatal(err)
 	}
 	r.port = loopback.Port(listener)
-	h := r.host
-	handler := api.Handler(api.Config{Host: h, Port: r.port,
-		Tokens: api.Tokens{Operator: h.Tokens.Operator, Companion: h.Tokens.Companion},
-		Pages:  pagesForTests(), WindowToken: windowToken, Now: r.now,
-		Health: health.Desktop(health.DesktopConfig{Version: h.Version, Instance: h.Instance, Port: r.port, Key: h.HealthKey, Tracker: h.Health})})
-	server := api.HTTPServer(handler, discard)
+	r.serve(listener, api.HTTPServer(r.handlerAt(r.port), discard))
+}
+
+func (r *rig) serve(listener net.Listener, server *http.Server) {
 	go server.Serve(listener)
 	r.t.Cleanup(func() { server.Close() })
+}
+
+// listenServer serves something else, on a port of its own.
+func (r *rig) listenServer(serverAt func(port int) *http.Server) (port int) {
+	r.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	port = loopback.Port(listener)
+	r.serve(listener, serverAt(port))
+	return port
+}
+
+// handlerAt is the host's handler for a port.
+func (r *rig) handlerAt(port int) http.Handler {
+	h := r.host
+	return api.Handler(api.Config{Host: h, Port: port,
+		Tokens: api.Tokens{Operator: h.Tokens.Operator, Companion: h.Tokens.Companion},
+		Pages:  pagesForTests(), WindowToken: windowToken, Now: r.now,
+		Health: health.Desktop(health.DesktopConfig{Version: h.Version, Instance: h.Instance, Port: port, Key: h.HealthKey, Tracker: h.Health})})
 }
 
 // addTokens makes one caller of each kind.

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func Handler(cfg Config) http.Handler {
 // no limit: long polls and tool calls take their time.
 func HTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           TimedBodies(handler, BodyTime),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -156,6 +157,9 @@ func read(r *http.Request, into any) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return coded.New("body-too-large", "the request is larger than 8 MiB")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return coded.New("body-too-slow", "the request's body did not come in time")
 	}
 	return &coded.Error{Code: "bad-request", Sentence: "the request body is not what this address takes", Err: err}
 }

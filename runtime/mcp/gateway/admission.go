@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 )
 
@@ -59,6 +60,8 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 	switch {
 	case errors.As(err, &over):
 		return nil, http.StatusRequestEntityTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout
 	case err != nil:
 		return nil, http.StatusBadRequest
 	}

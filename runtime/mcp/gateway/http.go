@@ -53,7 +53,7 @@ func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request, client Clien
 	}
 	body, status := g.readBody(w, r)
 	if status != 0 {
-		plain(w, status, "The body cannot be read or is over the size limit")
+		plain(w, status, "The body cannot be read, took too long or is over the size limit")
 		return
 	}
 	oneLine(body)
