@@ -40,7 +40,7 @@ func (o Opener) Open(_ context.Context, address string) error {
 	if len(line) == 0 {
 		return unavailable(nil)
 	}
-	cmd := exec.Command(line[0], append(append([]string{}, line[1:]...), address)...) //nolint:gosec // the closed list of system()
+	cmd := exec.Command(line[0], append(append([]string{}, line[1:]...), address)...)
 	cmd.Env = o.Environ
 	detach(cmd)
 	if err := cmd.Start(); err != nil {

@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
 		process.ShimMain(os.Args[2:])
 	}
+	if len(os.Args) > 2 && os.Args[1] == browserArg {
+		beABrowser(os.Args[2])
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

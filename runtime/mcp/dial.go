@@ -145,5 +145,5 @@ func (o *outbound) whyNot(host string, addr netip.Addr) string {
 // the rest of a URL may be secret, and an address is the network's own.
 func denied(address, why string) error {
 	return &coded.Error{Code: "permission-denied", Sentence: fmt.Sprintf("the connection to %s is not permitted: %s", address, why),
-		Next: "correct the endpoint, or name it under permissions.net and approve that"}
+		Next: `correct the endpoint, or permit the host to the connector in config.json ("permit": {"net": ["HOST:PORT"]}) and approve that`}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -233,14 +234,16 @@ func permitted(id plugins.ID, endpoint, address string, allowed permissions.Set)
 	err := mcp.Permitted(endpoint, address, allowed)
 	var refusal *coded.Error
 	if errors.As(err, &refusal) {
-		return permit(id, refusal)
+		return permit(id, address, refusal)
 	}
 	return err
 }
 
-// permit says how a host is permitted to a connector.
-func permit(id plugins.ID, refusal *coded.Error) *coded.Error {
+// permit says how the host of an address is permitted to a connector.
+func permit(id plugins.ID, address string, refusal *coded.Error) *coded.Error {
 	told := *refusal
-	told.Next = fmt.Sprintf(`if you trust that host, add it to the connector %s in config.json ("permit": {"net": ["HOST:PORT"]}), then: sallyport approve %s`, id, id)
+	if u, err := url.Parse(address); err == nil {
+		told.Next = fmt.Sprintf(`if you trust that host, add "permit": {"net": [%q]} to the connector %s in config.json, then: sallyport approve %s`, u.Host, id, id)
+	}
 	return &told
 }

@@ -44,16 +44,16 @@ func (b *Book) Login(ctx context.Context, grant approvals.Grant, show func(addre
 	if err := l.possible(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
 		case <-grant.Done():
 			cancel(grant.Err())
-		case <-ctx.Done():
+		case <-held.Done():
 		}
 	}()
-	ctx, stop := context.WithTimeoutCause(ctx, b.config.Limit, &coded.Error{Code: "oauth-login-expired",
+	ctx, stop := context.WithTimeoutCause(held, b.config.Limit, &coded.Error{Code: "oauth-login-expired",
 		Sentence: "nobody signed in in time", Next: "begin again: sallyport login " + launch.ID.String()})
 	defer stop()
 	gained, err := l.run(ctx)
@@ -107,7 +107,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 		return nil, err
 	}
 	l.policy = &policy{next: client.Transport, id: l.launch.ID, endpoint: l.launch.URL, permitted: l.launch.Permissions}
-	request, response, err := l.challenge(ctx, client, by)
+	request, said, err := l.challenge(ctx, client, by)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 	}
 	handler, err := auth.NewAuthorizationCodeHandler(l.config(client, gained))
 	if err == nil {
-		err = handler.Authorize(ctx, request, response)
+		err = handler.Authorize(ctx, request, &http.Response{StatusCode: said.Status, Header: http.Header{"Www-Authenticate": said.Header}, Body: http.NoBody})
 	}
 	if err == nil && gained.Access == "" {
 		err = errors.New("no token was given")
@@ -147,17 +147,18 @@ func (b *Book) before(ctx context.Context, key string) (*record, *mcp.Challenge,
 
 // challenge is the server's refusal that a sign-in begins with: the last one, or else
 // that of a first message without a token.
-func (l *login) challenge(ctx context.Context, client *http.Client, by *mcp.Challenge) (*http.Request, *http.Response, error) {
+func (l *login) challenge(ctx context.Context, client *http.Client, by *mcp.Challenge) (*http.Request, mcp.Challenge, error) {
+	var none mcp.Challenge
 	method, body := http.MethodPost, []byte(hello)
 	if l.launch.Transport == plugins.SSE {
 		method, body = http.MethodGet, nil
 	}
 	request, err := http.NewRequestWithContext(ctx, method, l.launch.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot ask the server: %w", err)
+		return nil, none, fmt.Errorf("cannot ask the server: %w", err)
 	}
 	if by != nil {
-		return request, &http.Response{StatusCode: by.Status, Header: http.Header{"Www-Authenticate": by.Header}, Body: http.NoBody}, nil
+		return request, *by, nil
 	}
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	request.Header.Set("Content-Type", "application/json")
@@ -165,19 +166,18 @@ func (l *login) challenge(ctx context.Context, client *http.Client, by *mcp.Chal
 	if err != nil {
 		var refusal *coded.Error
 		if errors.As(err, &refusal) {
-			return nil, nil, permit(l.launch.ID, refusal)
+			return nil, none, permit(l.launch.ID, l.launch.URL, refusal)
 		}
-		return nil, nil, &coded.Error{Code: "oauth-unreachable", Sentence: "the server cannot be reached", Next: "try again in a moment"}
+		return nil, none, &coded.Error{Code: "oauth-unreachable", Sentence: "the server cannot be reached", Next: "try again in a moment"}
 	}
 	_ = response.Body.Close()
 	switch {
 	case response.StatusCode < 300:
-		return nil, nil, coded.New("oauth-not-needed", "the server does not ask for a sign-in")
+		return nil, none, coded.New("oauth-not-needed", "the server does not ask for a sign-in")
 	case response.StatusCode != http.StatusUnauthorized:
-		return nil, nil, coded.New("http-status", fmt.Sprintf("the server answered with HTTP status %d", response.StatusCode))
+		return nil, none, coded.New("http-status", fmt.Sprintf("the server answered with HTTP status %d", response.StatusCode))
 	}
-	response.Body = http.NoBody
-	return request, response, nil
+	return request, mcp.Challenge{Status: response.StatusCode, Header: response.Header.Values("Www-Authenticate")}, nil
 }
 
 // config is the SDK's flow for one sign-in. What it gains goes into gained.

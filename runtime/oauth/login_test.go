@@ -324,7 +324,7 @@ func TestASignInOnAHostThatIsNotPermitted(t *testing.T) {
 	err := h.login()
 	wantCode(t, err, "permission-denied")
 	var refusal *coded.Error
-	if !errors.As(err, &refusal) || !strings.Contains(refusal.Sentence, h.auth.Host()) || !strings.Contains(refusal.Next, `"permit": {"net"`) || !strings.Contains(refusal.Next, "sallyport approve demo/main") {
+	if !errors.As(err, &refusal) || !strings.Contains(refusal.Sentence, h.auth.Host()) || !strings.Contains(refusal.Next, `"permit": {"net": ["`+h.auth.Host()+`"]}`) || !strings.Contains(refusal.Next, "sallyport approve demo/main") {
 		t.Errorf("it says %v", refusal)
 	}
 	if n := len(h.auth.Requests("")); n != 0 {

@@ -52,7 +52,7 @@ func (p *policy) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := p.next.RoundTrip(request)
 	if err != nil {
-		return nil, p.denied(err)
+		return nil, p.denied(request.URL.String(), err)
 	}
 	if request.Method != http.MethodGet || response.StatusCode != http.StatusOK || !isMetadata(request.URL.Path) {
 		return response, nil
@@ -89,12 +89,12 @@ func (p *policy) before(request *http.Request) error {
 	return nil
 }
 
-func (p *policy) denied(err error) error {
+func (p *policy) denied(address string, err error) error {
 	var refusal *coded.Error
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return p.refuse(permit(p.id, refusal))
+	return p.refuse(permit(p.id, address, refusal))
 }
 
 func (p *policy) refuse(why *coded.Error) *coded.Error {
