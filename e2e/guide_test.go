@@ -23,6 +23,7 @@ import (
 // guideSetups prepare what a page takes for granted, before the sidecar starts. A
 // page that is not here has an empty home.
 var guideSetups = map[string]func(*home){
+	"remote.md":  remoteGuide,
 	"secrets.md": func(h *home) { h.in(keyringtest.Unlocked(h.t)) },
 	"bundles.md": func(h *home) {
 		h.in(keyringtest.Unlocked(h.t))

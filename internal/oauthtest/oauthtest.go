@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -81,13 +82,31 @@ type token struct {
 }
 
 // New starts a server for the length of a test.
-func New(t testing.TB) *Server {
+func New(t testing.TB) *Server { return NewAt(t, "") }
+
+// NewAt is New at an address, 127.x.y.z:PORT, of this machine.
+func NewAt(t testing.TB, address string) *Server {
 	t.Helper()
 	s := &Server{clients: map[string][]string{}, codes: map[string]grant{}, access: map[string]token{}, refresh: map[string]grant{}, used: map[string]bool{}, now: time.Now}
-	s.web = httptest.NewServer(s)
+	s.web = start(t, address, s)
 	s.URL = s.web.URL
 	t.Cleanup(s.web.Close)
 	return s
+}
+
+func start(t testing.TB, address string, handler http.Handler) *httptest.Server {
+	t.Helper()
+	web := httptest.NewUnstartedServer(handler)
+	if address != "" {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = web.Listener.Close()
+		web.Listener = listener
+	}
+	web.Start()
+	return web
 }
 
 // Set changes the faults.
@@ -322,10 +341,13 @@ type Guarded struct {
 }
 
 // Guard starts a guarded server before a handler, for the length of a test.
-func Guard(t testing.TB, by *Server, inner http.Handler) *Guarded {
+func Guard(t testing.TB, by *Server, inner http.Handler) *Guarded { return GuardAt(t, "", by, inner) }
+
+// GuardAt is Guard at an address of this machine.
+func GuardAt(t testing.TB, address string, by *Server, inner http.Handler) *Guarded {
 	t.Helper()
 	g := &Guarded{auth: by, inner: inner, names: []string{by.URL}}
-	web := httptest.NewServer(g)
+	web := start(t, address, g)
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	g.URL = web.URL + "/mcp"
 	return g

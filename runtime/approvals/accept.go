@@ -37,7 +37,7 @@ func (g *Gate) AcceptRollback(ctx context.Context, keyLost bool, by By) error {
 		return fmt.Errorf("cannot accept the store: %w", err)
 	}
 	g.takeOver()
-	if err := g.interruptProbes(ctx); err != nil {
+	if err := g.settleProbes(ctx); err != nil {
 		return err
 	}
 	if err := g.interruptCalls(ctx); err != nil {

@@ -149,8 +149,7 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	g.takeOver()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.resumeWaits()
-	if err := g.interruptProbes(ctx); err != nil {
+	if err := g.settleProbes(ctx); err != nil {
 		return nil, err
 	}
 	if err := g.interruptCalls(ctx); err != nil {

@@ -332,7 +332,7 @@ func (g *Gate) reload(ctx context.Context) error {
 		return err
 	}
 	g.takeOver()
-	if err := g.interruptProbes(ctx); err != nil {
+	if err := g.settleProbes(ctx); err != nil {
 		return err
 	}
 	if err := g.interruptCalls(ctx); err != nil {

@@ -37,16 +37,18 @@ func (g *Gate) ProbeWaits(ctx context.Context, decision string, why *coded.Error
 	return nil
 }
 
-// resumeWaits takes up the tries that waited for a sign-in when Sallyport ended. g.mu
-// is held.
-func (g *Gate) resumeWaits() {
+// settleProbes takes up the tries that waited for a sign-in when Sallyport ended, and
+// closes the others. g.mu is held.
+func (g *Gate) settleProbes(ctx context.Context) error {
 	for _, d := range g.decisions {
-		if d.State != DecisionProbing || d.Code != "oauth-login-needed" || d.AnsweredAt == nil || g.probes[d.ID] != nil {
+		if d.State != DecisionProbing || d.Code != "oauth-login-needed" || d.AnsweredAt == nil || g.probes[d.ID] != nil ||
+			!g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL)) {
 			continue
 		}
 		g.probes[d.ID] = &probe{life: newLife(), waits: &coded.Error{Code: "oauth-login-needed",
 			Sentence: "the server wants you to sign in", Next: "sallyport login " + d.Subject().String()}}
 	}
+	return g.interruptProbes(ctx)
 }
 
 // LoginGrant proves that a connector is approved as it is right now, for signing in to

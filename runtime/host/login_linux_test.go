@@ -13,11 +13,10 @@ import (
 // Without a keyring the connector is blocked with the keyring's own reason, and
 // nothing is kept anywhere else.
 func TestASignInWithoutAKeyring(t *testing.T) {
-	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "nobody"))
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
 	r := newRemote(t)
 	h, err := host.Open(t.Context(), host.Config{Places: r.places, Version: "1.2.3", Home: r.home,
-		Environ: []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"}})
+		Environ: []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh", "DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "nobody")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ type remote struct {
 func newRemote(t *testing.T) *remote {
 	t.Helper()
 	r := &remote{rig: newRig(t), auth: oauthtest.New(t), id: plugins.ID{Plugin: "remote", Server: "main"}}
+	r.keyring = newKeyring()
 	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)
 	server.AddTool(&sdk.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}},
 		func(_ context.Context, call *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -75,7 +76,7 @@ func (r *remote) open() *host.Host {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	h, err := host.Open(r.t.Context(), host.Config{Places: r.places, Version: "1.2.3", Home: r.home, SecretsPassphrase: []byte("correct horse"),
+	h, err := host.Open(r.t.Context(), host.Config{Places: r.places, Version: "1.2.3", Home: r.home, Keyring: r.keyring,
 		Environ: []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"},
 		Browser: browser.Opener{Program: []string{self, browserArg}}})
 	if err != nil {
@@ -194,8 +195,7 @@ func TestAServerThatWantsASignInIsUsedAfterIt(t *testing.T) {
 	r.wantNoTokenOnDisk()
 }
 
-// wantNoTokenOnDisk looks into every file of the installation; the secrets' file is
-// encrypted.
+// wantNoTokenOnDisk looks into every file of the installation.
 func (r *remote) wantNoTokenOnDisk() {
 	r.t.Helper()
 	hush := r.auth.Secrets()
@@ -372,5 +372,21 @@ func TestACompanionCannotSignIn(t *testing.T) {
 		if _, err := h.BeginLogin(t.Context(), r.id, true, approvals.By{User: "x", Via: via}); coded.Of(err) != "answer-not-allowed" {
 			t.Errorf("%s: %v", via, err)
 		}
+	}
+}
+
+// Who edits config.json and asks at once is asked about what is there.
+func TestAQuestionIsAboutTheConfigurationOfNow(t *testing.T) {
+	r := newRemote(t)
+	h := r.open()
+	defer r.close(h)
+	h.Start()
+	if _, err := h.Ask(t.Context(), r.id, operator); err != nil {
+		t.Fatal(err)
+	}
+	r.write(filepath.Join(r.places.Config, "config.json"), `{"connectors":{"remote/main":{"permit":{"net":["login.example.com"]}}}}`)
+	asked, err := h.Ask(t.Context(), r.id, operator)
+	if err != nil || !slices.Equal(asked.Fields.Permitted.Net, []string{"login.example.com:443"}) {
+		t.Fatal(asked.Fields.Permitted.Net, err)
 	}
 }
