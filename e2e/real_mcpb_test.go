@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -19,8 +20,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"sallyport/internal/keyringtest"
 	"sallyport/internal/npmtest"
+	"sallyport/runtime/plugins"
 	"sallyport/runtime/signature"
 )
 
@@ -278,4 +282,94 @@ func TestMCPBundlesOfEveryTypeRun(t *testing.T) {
 	b.ok("install", b.pack(source, "fake"), "--yes")
 	b.ok("approve", "fake-server", "--yes", "--tools", "echo")
 	b.ok("call", "fake-server", "echo")
+}
+
+// What the published schema of a version takes, we take, too; and of what it refuses,
+// whatever decides about a launch.
+func TestWeReadWhatThePublishedSchemasTake(t *testing.T) {
+	b := newBundles(t, newHome(t))
+	const base = `{"manifest_version": "VERSION", "name": "demo", "version": "1.0.0", "description": "d", "author": {"name": "A"},
+		"server": {"type": "node", "entry_point": "i.js", "mcp_config": {"command": "node"}}}`
+	bothWays := 0
+	for _, version := range []string{"0.1", "0.2", "0.3", "0.4"} {
+		schema, err := jsonschema.NewCompiler().Compile(filepath.Join(b.tool, "node_modules", "@anthropic-ai", "mcpb", "schemas", "mcpb-manifest-v"+version+".schema.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []struct {
+			what   string
+			launch bool // it is about the launch, where we are as strict
+			change func(object)
+		}{
+			{"as it is", false, func(object) {}},
+			{"the older name of the version", false, func(m object) { m["dxt_version"] = m["manifest_version"]; delete(m, "manifest_version") }},
+			{"everything for display", false, func(m object) {
+				m["display_name"], m["long_description"], m["license"], m["icon"] = "Demo", "long", "MIT", "icon.png"
+				m["homepage"], m["support"], m["documentation"] = "https://e.com", "https://e.com", "https://e.com"
+				m["repository"], m["keywords"], m["screenshots"] = object{"type": "git", "url": "https://e.com"}, []any{"a"}, []any{"s.png"}
+				m["tools"], m["prompts"] = []any{object{"name": "a", "description": "b"}}, []any{object{"name": "p", "text": "t", "arguments": []any{"x"}}}
+				m["tools_generated"], m["prompts_generated"] = true, false
+				m["author"] = object{"name": "A", "email": "a@e.com", "url": "https://e.com"}
+			}},
+			{"every field of a launch", true, func(m object) {
+				m["server"] = object{"type": "binary", "entry_point": "bin/x", "mcp_config": object{"command": "bin/x", "args": []any{"a"}, "env": object{"A": "1"},
+					"platform_overrides": object{"win32": object{"command": "bin/x.exe"}, "darwin": object{"args": []any{}}, "linux": object{"env": object{}}}}}
+			}},
+			{"every type of a setting", true, func(m object) {
+				settings := object{}
+				for _, kind := range []string{"string", "number", "boolean", "directory", "file"} {
+					settings[kind] = object{"type": kind, "title": "t", "description": "d", "required": true, "sensitive": false}
+				}
+				settings["bounded"] = object{"type": "number", "title": "t", "description": "d", "min": 1, "max": 10, "default": 3}
+				settings["several"] = object{"type": "directory", "title": "t", "description": "d", "multiple": true, "default": []any{"${HOME}/a", "${HOME}/b"}}
+				m["user_config"] = settings
+			}},
+			{"compatibility", true, func(m object) {
+				m["compatibility"] = object{"claude_desktop": ">=1", "platforms": []any{"darwin", "win32", "linux"}, "runtimes": object{"node": ">=16"}}
+			}},
+			// The tool's page has it as optional in 0.4 and the schema does not; we take it.
+			{"uv without a configuration", false, func(m object) { m["server"] = object{"type": "uv", "entry_point": "x.py"} }},
+			{"an unknown type of server", true, func(m object) { m["server"].(object)["type"] = "docker" }},
+			{"no command", true, func(m object) { m["server"].(object)["mcp_config"] = object{"args": []any{}} }},
+			{"arguments that are numbers", true, func(m object) { m["server"].(object)["mcp_config"].(object)["args"] = []any{1} }},
+			{"variables that are numbers", true, func(m object) { m["server"].(object)["mcp_config"].(object)["env"] = object{"PORT": 3000} }},
+			{"an unknown type of setting", true, func(m object) { m["user_config"] = object{"a": object{"type": "x", "title": "t", "description": "d"}} }},
+			{"a bound that is a text", true, func(m object) {
+				m["user_config"] = object{"a": object{"type": "number", "title": "t", "description": "d", "max": "9"}}
+			}},
+			{"another version", true, func(m object) { m["manifest_version"] = "9.9" }},
+		} {
+			manifest := object{}
+			if err := json.Unmarshal([]byte(strings.Replace(base, "VERSION", version, 1)), &manifest); err != nil {
+				t.Fatal(err)
+			}
+			row.change(manifest)
+			text := encode(t, manifest)
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs := schema.Validate(value)
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "manifest.json"), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			p, err := plugins.Load(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := p.Invalid
+			switch {
+			case theirs == nil && ours != nil:
+				t.Errorf("%s, %s: the schema takes it, we say %v", version, row.what, ours)
+			case theirs != nil && ours == nil && row.launch:
+				t.Errorf("%s, %s: we take it, the schema says %v", version, row.what, theirs)
+			case theirs != nil && ours != nil:
+				bothWays++
+			}
+		}
+	}
+	if bothWays < 20 {
+		t.Errorf("both refused only %d manifests", bothWays)
+	}
 }
