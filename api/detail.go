@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/audit"
@@ -43,9 +44,17 @@ func (s *Server) detail(ctx context.Context, status approvals.Status, declared p
 
 func (s *Server) did(ctx context.Context, id plugins.ID) (Did, error) {
 	s.settleAudit(ctx)
-	page, err := s.host.Audit.Query(ctx, audit.Filter{Plugin: id.Plugin, Limit: recentRecords})
+	filter := audit.Filter{Plugin: id.Plugin, Limit: recentRecords}
+	if id.Plugin == plugins.ByHand {
+		filter.Limit = 0 // the others in connectors.json are no part of this one
+	}
+	page, err := s.host.Audit.Query(ctx, filter)
 	if err != nil {
 		return Did{}, err
+	}
+	if id.Plugin == plugins.ByHand {
+		page.Records = slices.DeleteFunc(page.Records, func(r audit.Record) bool { return r.Binding != id.Server })
+		page.Records = page.Records[:min(len(page.Records), recentRecords)]
 	}
 	return Did{Audit: "/v1/plugins/audit?plugin=" + url.QueryEscape(id.Plugin), Recent: present(page.Records)}, nil
 }

@@ -158,7 +158,7 @@ func sayWritten(w io.Writer, one api.Connector) error {
 		p.field("next", one.Next)
 		return p.err
 	}
-	p.line("next: sallyport approve %s", shown(one.ID))
+	p.line("next: sallyport approve %s", typed(one.ID))
 	return p.err
 }
 

@@ -81,7 +81,7 @@ func printNext(w io.Writer, list api.PluginList) error {
 	}
 	for _, one := range list.Connectors {
 		if one.State == "approval_required" || one.State == "pending" || one.State == "tools_required" {
-			p.line("\nnext: sallyport approve %s", shown(one.ID))
+			p.line("\nnext: sallyport approve %s", typed(one.ID))
 			break
 		}
 	}

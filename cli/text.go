@@ -104,6 +104,17 @@ func escaped(encoded string) string {
 
 func quote(text string) string { return strconv.Quote(text) }
 
+// typed writes a word as a shell takes it, for commands that a person may copy.
+func typed(word string) string {
+	plain := word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r))
+	})
+	if plain {
+		return word
+	}
+	return "'" + strings.ReplaceAll(shown(word), "'", `'\''`) + "'"
+}
+
 // count says how many of what, in words.
 func count(n int, one, many string) string {
 	if n == 1 {

@@ -31,6 +31,9 @@ var guideSetups = map[string]func(*home){
 		cert, key, _ := b.keyPair("Jane Doe")
 		b.copyTree(b.sign(b.greeter("1.2.3"), cert, key), filepath.Join(h.dir, "Downloads", "greeter.mcpb"))
 	},
+	"own-servers.md": func(h *home) {
+		h.copyTree(need(h.t, built.fakeserver), filepath.Join(h.dir, "programs", "weather"))
+	},
 	"clients.md": func(h *home) {
 		h.in(keyringtest.Unlocked(h.t))
 		h.addCursor()
