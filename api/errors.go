@@ -65,6 +65,7 @@ var statusOf = map[string]int{
 	"internal":             http.StatusInternalServerError,
 	"program-unknown":      http.StatusNotFound,
 	"project-invalid":      http.StatusBadRequest,
+	"connector-unknown":    http.StatusNotFound,
 	"setting-unknown":      http.StatusNotFound,
 	"setting-invalid":      http.StatusBadRequest,
 	"setting-sensitive":    http.StatusBadRequest,
