@@ -64,6 +64,9 @@ type mcpb struct {
 	launch      Launch
 	settings    []Setting
 	declared    Declared
+	wishes      wishes
+	// unwished is why what the package says about itself (_meta) ends its server.
+	unwished *Problem
 	// platforms are those that it is for; none: all.
 	platforms []string
 }
@@ -84,9 +87,14 @@ func (b *bundle) readMCPB(p *Plugin, data []byte) {
 	p.DisplayName, p.Declared = m.displayName, m.declared
 	c := Connector{
 		ID: ID{Plugin: p.Name, Server: mcpbServerName}, Title: p.Description, Version: p.Version, Format: p.Format,
-		Source: p.Source, Root: p.Root, Transport: Stdio, Launch: m.launch, Requested: permissions.Undeclared(), Settings: m.settings,
+		Source: p.Source, Root: p.Root, Transport: Stdio, Launch: m.launch, Requested: m.wishes.permissions, Settings: m.settings,
 	}
-	if len(m.platforms) > 0 && !slices.Contains(m.platforms, platform) {
+	own := m.wishes.servers[mcpbServerName]
+	c.Launch.Inherit, c.Options = own.inherit, own.options
+	if m.unwished != nil {
+		c.Invalid = m.unwished.refusal()
+		c.Invalid.Next = "correct the plugin's files, or remove the plugin"
+	} else if len(m.platforms) > 0 && !slices.Contains(m.platforms, platform) {
 		c.Invalid = &coded.Error{Code: "platform-unsupported", Path: mcpbFile,
 			Sentence: fmt.Sprintf("it is made for %s, and this computer is %s", strings.Join(m.platforms, ", "), platform),
 			Next:     "look for a bundle that is made for this system"}
@@ -124,7 +132,7 @@ func parseMCPB(data []byte, platform string, contained containment) (m mcpb, pro
 		return reject(f)
 	}
 	for _, section := range []func(*report, *node) *fault{
-		m.readSettings, m.readCompatibility, m.readDeclared,
+		m.readSettings, m.readCompatibility, m.readDeclared, m.readWishes,
 		func(r *report, root *node) *fault { return m.readServer(r, root, platform, contained) },
 	} {
 		if f := section(r, root); f != nil {
@@ -186,7 +194,9 @@ func (m *mcpb) describe(r *report, root *node) *fault {
 	if name == nil || name.kind != '"' || strings.TrimSpace(name.text) == "" {
 		return &fault{root.from, "name-invalid", "the required field name is missing, empty or no string"}
 	}
-	m.name = mcpbName(name.text)
+	if m.name = mcpbName(name.text); m.name != name.text {
+		r.add(name.from, "name-adapted", fmt.Sprintf("the name %s is written %s here", show(name.text), m.name))
+	}
 	if version := root.get("version"); version != nil && version.kind != '"' {
 		return &fault{version.from, "field-invalid", "version is " + version.kindName() + ", not a string"}
 	}
@@ -217,7 +227,7 @@ func (m *mcpb) describe(r *report, root *node) *fault {
 	if list := root.get("keywords"); list != nil {
 		var ok bool
 		if m.keywords, ok = list.strings(); !ok {
-			r.add(list.from, "unknown-field", "keywords is not a list of strings and is ignored")
+			r.add(list.from, "field-ignored", "keywords is not a list of strings, and is ignored")
 		}
 	}
 	return nil
@@ -230,7 +240,7 @@ func (r *report) lenient(object *node, name string) string {
 		return ""
 	}
 	if n.kind != '"' {
-		r.add(n.from, "unknown-field", name+" is "+n.kindName()+" and is ignored")
+		r.add(n.from, "field-ignored", name+" is "+n.kindName()+", and is ignored")
 		return ""
 	}
 	return n.text
@@ -240,27 +250,51 @@ func (r *report) lenient(object *node, name string) string {
 // spaces and the like are a matter of writing; where more than that is lost, a part
 // of a hash keeps two names apart.
 func mcpbName(text string) string {
-	var b strings.Builder
-	lost := false
-	for _, r := range strings.ToLower(strings.TrimSpace(text)) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case strings.ContainsRune(" -_./@", r):
-			b.WriteByte('-')
-		default:
-			lost = true
-			b.WriteByte('-')
-		}
-	}
-	name := strings.Join(strings.FieldsFunc(b.String(), func(r rune) bool { return r == '-' }), "-")
+	name := idName(text)
+	lost := strings.ContainsFunc(strings.ToLower(strings.TrimSpace(text)), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(" -_./@", r)
+	})
 	const most, ofHash = 64, 8
-	if !lost && name != "" && len(name) <= most {
+	if !lost && name != "" && len(text) <= most {
 		return name
 	}
 	sum := sha256.Sum256([]byte(text))
-	name = name[:min(len(name), most-ofHash-1)]
-	return strings.TrimPrefix(strings.TrimRight(name, "-")+"-"+hex.EncodeToString(sum[:])[:ofHash], "-")
+	name = strings.TrimRight(name[:min(len(name), most-ofHash-1)], "-.")
+	return strings.TrimPrefix(name+"-"+hex.EncodeToString(sum[:])[:ofHash], "-")
+}
+
+// readWishes reads what a package says to Sallyport: the same as under extensions in
+// Agent Plugins (spec/agent-plugins.md 12), which this format has _meta for.
+func (m *mcpb) readWishes(r *report, root *node) *fault {
+	m.wishes = wishes{permissions: permissions.Undeclared()}
+	meta := root.get("_meta")
+	if meta == nil || meta.kind != '{' {
+		return nil
+	}
+	for _, entry := range meta.members {
+		if entry.name == namespace {
+			m.ours = append(m.ours, entry.value)
+		}
+	}
+	var f *fault
+	if len(m.ours) > 0 && m.ours[0].kind != '{' {
+		f = extensionFault(m.ours[0].from, "it is "+m.ours[0].kindName()+", not an object")
+	} else {
+		m.wishes, f = readWishes(&m.manifest)
+	}
+	if f == nil {
+		f = m.wishes.servers[mcpbServerName].fault
+	}
+	for name := range m.wishes.servers {
+		if name != mcpbServerName {
+			r.add(m.ours[0].from, "unknown-server", fmt.Sprintf("_meta names a server %s; the server of an MCP bundle is %s", show(name), mcpbServerName))
+		}
+	}
+	if f != nil {
+		problem := r.add(f.at, f.code, strings.Replace(f.sentence, "extensions[", "_meta[", 1))
+		m.unwished = &problem
+	}
+	return nil
 }
 
 // maxDeclared is how many tools or prompts are kept.
@@ -280,7 +314,7 @@ func (r *report) declaredItems(root *node, name string) []DeclaredItem {
 	var items []DeclaredItem
 	for i, item := range list.items {
 		if i == maxDeclared {
-			r.add(item.from, "unknown-field", fmt.Sprintf("%s has more than %d entries, and the others are ignored", name, maxDeclared))
+			r.add(item.from, "field-ignored", fmt.Sprintf("%s has more than %d entries, and the others are ignored", name, maxDeclared))
 			break
 		}
 		if text := item.get("name"); text != nil && text.kind == '"' {
@@ -291,10 +325,10 @@ func (r *report) declaredItems(root *node, name string) []DeclaredItem {
 			items = append(items, one)
 			continue
 		}
-		r.add(item.from, "unknown-field", "an entry of "+name+" has no name and is ignored")
+		r.add(item.from, "field-ignored", "an entry of "+name+" has no name, and is ignored")
 	}
 	if list.kind != '[' {
-		r.add(list.from, "unknown-field", name+" is "+list.kindName()+" and is ignored")
+		r.add(list.from, "field-ignored", name+" is "+list.kindName()+", and is ignored")
 	}
 	return items
 }

@@ -149,10 +149,10 @@ func TestMCPBundlesAreReadInSpiteOf(t *testing.T) {
 		{"an unknown platform", mcpbWith(`{"type": "node", "entry_point": "i.js", "mcp_config": {"command": "node", "platform_overrides": {"amiga": {}}}}`),
 			"unknown-field", `platform_overrides: the platform "amiga" is unknown`},
 		{"an entry point that is not there", mcpbWith(nodeServer), "entry-point-missing", "the file that server.entry_point names is not there"},
-		{"a description that is none", mcpbWith(nodeServer, `"homepage": 7`), "unknown-field", "homepage is a number and is ignored"},
-		{"keywords that are none", mcpbWith(nodeServer, `"keywords": "a"`), "unknown-field", "keywords is not a list of strings and is ignored"},
-		{"a tool without a name", mcpbWith(nodeServer, `"tools": [{"name": "a"}, {}]`), "unknown-field", "an entry of tools has no name and is ignored"},
-		{"tools that are none", mcpbWith(nodeServer, `"tools": {}`), "unknown-field", "tools is an object and is ignored"},
+		{"a description that is none", mcpbWith(nodeServer, `"homepage": 7`), "field-ignored", "homepage is a number, and is ignored"},
+		{"keywords that are none", mcpbWith(nodeServer, `"keywords": "a"`), "field-ignored", "keywords is not a list of strings, and is ignored"},
+		{"a tool without a name", mcpbWith(nodeServer, `"tools": [{"name": "a"}, {}]`), "field-ignored", "an entry of tools has no name, and is ignored"},
+		{"tools that are none", mcpbWith(nodeServer, `"tools": {}`), "field-ignored", "tools is an object, and is ignored"},
 	} {
 		_, problems, wrong := parseOn(t, "linux", row.text)
 		if wrong != nil || !slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == row.code && p.Sentence == row.sentence && p.Line == 1 }) {
@@ -221,7 +221,7 @@ func TestMCPBundlesAreRejectedByName(t *testing.T) {
 
 func TestNamesOfMCPBundlesAreIDs(t *testing.T) {
 	for text, want := range map[string]string{
-		"demo": "demo", "My MCP Extension": "my-mcp-extension", "my_server": "my-server", "@scope/name": "scope-name", "a.b": "a-b",
+		"demo": "demo", "My MCP Extension": "my-mcp-extension", "my_server": "my-server", "@scope/name": "scope-name", "a.b": "a.b",
 		"--x--": "x", "café": "caf-850f7dc4", "cafè": "caf-08dcdafd", "数据库": "263200d7", "..": "5ec1f7e7",
 	} {
 		got := mcpbName(text)
@@ -254,7 +254,7 @@ func writeMCPB(t *testing.T, manifest string) string {
 func TestAnUnpackedMCPBundleIsAPlugin(t *testing.T) {
 	dir := writeMCPB(t, strings.Replace(mcpbWith(nodeServer, `"tools": [{"name": "a", "description": "b"}]`, `"prompts_generated": true`), `"demo"`, `"My Demo"`, 1))
 	p, err := Load(t.Context(), dir)
-	if err != nil || p.Invalid != nil || len(p.Problems) != 0 {
+	if err != nil || p.Invalid != nil || len(p.Problems) != 1 || p.Problems[0].Code != "name-adapted" {
 		t.Fatalf("%v %v %v", err, p.Invalid, p.Problems)
 	}
 	if p.Name != "my-demo" || p.DisplayName != "My Demo" || p.Format != "mcpb-0.3" || p.Author.Name != "A" || p.Manifest != "manifest.json" {
@@ -282,6 +282,30 @@ func TestABundleForOtherPlatformsIsInvalid(t *testing.T) {
 	dir = writeMCPB(t, mcpbWith(nodeServer, `"compatibility": {"platforms": ["amiga", "`+platformOf(runtime.GOOS)+`"]}`))
 	if p, err := Load(t.Context(), dir); err != nil || p.Connectors[0].Invalid != nil {
 		t.Errorf("%v %v", err, p.Connectors[0].Invalid)
+	}
+}
+
+// Under _meta, where the format has room for it.
+func TestPermissionsOfAnMCPBundle(t *testing.T) {
+	load := func(ours string) *Plugin {
+		p, err := Load(t.Context(), writeMCPB(t, mcpbWith(nodeServer, `"_meta": {"app.sallyport": `+ours+`, "com.example": 3}`)))
+		if err != nil || p.Invalid != nil {
+			t.Fatalf("%v %v", err, p.Invalid)
+		}
+		return p
+	}
+	p := load(`{"permissions": {"tools": ["read_*"], "secrets": ["KEY"]}, "servers": {"main": {"inherit": ["LANG2"]}, "other": {}}}`)
+	c := p.Connectors[0]
+	if c.Invalid != nil || !slices.Equal(c.Requested.Tools, []string{"read_*"}) || !slices.Equal(c.Requested.Secrets, []string{"KEY"}) || !slices.Equal(c.Launch.Inherit, []string{"LANG2"}) {
+		t.Errorf("%+v", c)
+	}
+	if len(p.Problems) != 1 || p.Problems[0].Code != "unknown-server" {
+		t.Errorf("%v", p.Problems)
+	}
+	for _, ours := range []string{`3`, `{"permissions": {"secret": []}}`, `{"unknown": 1}`, `{"servers": {"main": {"inherit": 3}}}`, `{"permissions": {}, "permissions": {}}`} {
+		if p := load(ours); coded.Of(p.Connectors[0].Invalid) != "extension-invalid" || !strings.Contains(p.Connectors[0].Invalid.Sentence, `_meta["app.sallyport"]`) {
+			t.Errorf("%s: what cannot be read may have been the limit: %v", ours, p.Connectors[0].Invalid)
+		}
 	}
 }
 
