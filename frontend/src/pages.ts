@@ -10,6 +10,7 @@ type Entry = { page: Component } | { load: Load };
 export const pages: Record<string, Entry> = {
   "": { page: Home },
   plugins: { page: Plugins },
+  review: { load: () => import("./features/review/Review.svelte") },
 };
 
 export const notFound: Component = NotFound;

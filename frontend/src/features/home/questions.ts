@@ -6,5 +6,6 @@ import { keys } from "../../api/keys";
 export const useRefusals = () =>
   createQuery(() => ({
     queryKey: [...keys.audit, "refused"],
-    queryFn: () => answer(api.GET("/v1/plugins/audit", { params: { query: { result: "refused", limit: "5" } } })),
+    queryFn: () =>
+      answer(api.GET("/v1/plugins/audit", { params: { query: { result: "refused", limit: "5" } } })),
   }));

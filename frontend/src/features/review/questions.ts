@@ -1,0 +1,47 @@
+import { createMutation, createQuery, useQueryClient } from "@tanstack/svelte-query";
+import { answer, api, type Schemas } from "../../api/client";
+import { keys } from "../../api/keys";
+
+export const useDecision = (id: () => string) =>
+  createQuery(() => ({
+    queryKey: [...keys.decisions, "one", id()],
+    queryFn: () => answer(api.GET("/v1/decisions/{id}", { params: { path: { id: id() } } })),
+  }));
+
+/** Splits PLUGIN/SERVER; a server's name may hold a slash, a plugin's may not. */
+export function split(subject: string): { plugin: string; server: string } {
+  const at = subject.indexOf("/");
+  return at < 0
+    ? { plugin: subject, server: "" }
+    : { plugin: subject.slice(0, at), server: subject.slice(at + 1) };
+}
+
+export const useReview = (subject: () => string, wanted: () => boolean) =>
+  createQuery(() => ({
+    queryKey: [...keys.plugins, "review", subject()],
+    enabled: wanted(),
+    queryFn: () =>
+      answer(api.GET("/v1/plugins/{plugin}/{server}/review", { params: { path: split(subject()) } })),
+  }));
+
+/** Answers a decision once. What follows it comes back: the next question, or what became of this one. */
+export function useAnswer(id: () => string) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: (given: Schemas["Answer"]) =>
+      answer(api.POST("/v1/decisions/{id}/answer", { params: { path: { id: id() } }, body: given })),
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: keys.decisions }),
+        client.invalidateQueries({ queryKey: keys.plugins }),
+      ]),
+  }));
+}
+
+/** Asks whether a connector may run; the decision that it opens comes back. */
+export function useAsk() {
+  return createMutation(() => ({
+    mutationFn: (subject: string) =>
+      answer(api.POST("/v1/plugins/{plugin}/{server}/ask", { params: { path: split(subject) } })),
+  }));
+}
