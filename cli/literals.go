@@ -10,6 +10,7 @@ import (
 	"sallyport/api"
 	"sallyport/api/client"
 	"sallyport/internal/coded"
+	"sallyport/runtime/env"
 )
 
 func (c *command) secretsMove() *cobra.Command {
@@ -39,7 +40,7 @@ system's own keyring program shows it. Sallyport never does.`,
 				return c.print(moved, func(w io.Writer) error {
 					p := &page{w: w}
 					printMoved(p, moved)
-					p.line("next: sallyport approve %s", shown(moved.ID))
+					p.line("next: sallyport approve %s", shown(env.Quote(moved.ID)))
 					return p.err
 				})
 			})
@@ -85,7 +86,7 @@ out of sight instead: sallyport secrets move ID NAME`,
 					p := &page{w: w}
 					p.line("%s", strings.TrimSuffix(shown(now.ID)+": "+now.State+": "+now.Sentence, ": "))
 					if now.State == "approval_required" {
-						p.line("next: sallyport approve %s", shown(now.ID))
+						p.line("next: sallyport approve %s", shown(env.Quote(now.ID)))
 					} else {
 						p.field("next", now.Next)
 					}

@@ -75,7 +75,7 @@ func TestALiteralIsRefusedWhereverItStands(t *testing.T) {
 // bare is the connector without the edits.
 func bare(r *approvalstest.Rig) (plugins.Connector, bool) {
 	return plugins.Connector{ID: r.ID, Version: "1.4.0", Format: plugins.AgentPlugins, Source: "demo", Root: r.Root, Transport: plugins.Stdio,
-		Launch: plugins.Launch{Command: "node", Args: []string{"${PLUGIN_ROOT}/server.js"}}}, true
+		Launch: plugins.Launch{Command: "node", Args: []string{"server.js"}}}, true
 }
 
 func refusalIn(err error) *coded.Error {

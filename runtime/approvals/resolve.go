@@ -66,11 +66,6 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	if c.Invalid != nil {
 		return out, c.Invalid
 	}
-	plan, err := r.plan(c, c.Root, path)
-	if err != nil {
-		return out, err
-	}
-	out.plan = plan
 	fields, err := r.declared(c)
 	if err != nil {
 		return out, err
@@ -79,6 +74,11 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	if err != nil {
 		return out, err
 	}
+	plan, err := r.plan(c, c.Root, path)
+	if err != nil {
+		return out, err
+	}
+	out.plan = plan
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		out.Tree, err = r.tree(ctx, c, mode)

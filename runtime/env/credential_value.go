@@ -144,10 +144,16 @@ func pairsIn(text string) iter.Seq[NameValue] {
 			if !strings.Contains(text, form.hint) {
 				continue
 			}
-			for _, m := range form.re.FindAllStringSubmatch(text, -1) {
-				if value := strings.Trim(m[2], `'"`); !strings.HasPrefix(value, "//") && !yield(NameValue{m[1], value}) {
+			for rest := text; ; {
+				m := form.re.FindStringSubmatchIndex(rest)
+				if m == nil {
+					break
+				}
+				value := strings.Trim(rest[m[4]:m[5]], `'"`)
+				if !strings.HasPrefix(value, "//") && !yield(NameValue{rest[m[2]:m[3]], value}) {
 					return
 				}
+				rest = rest[m[1]:] // what comes next begins with what ended the value
 			}
 		}
 	}

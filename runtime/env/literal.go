@@ -285,14 +285,19 @@ func (x Exempt) Covers(l Literal) bool {
 	})
 }
 
-// Check refuses the first literal that the operator did not name.
+// Check refuses a literal that the operator did not name, a credential before what
+// stands in the place of one, and says how many more there are.
 func (x Exempt) Check(literals []Literal) error {
-	for _, l := range literals {
-		if !x.Covers(l) {
-			return l.Refusal(x.Connector)
-		}
+	others := slices.DeleteFunc(slices.Clone(literals), x.Covers)
+	if len(others) == 0 {
+		return nil
 	}
-	return nil
+	first := max(0, slices.IndexFunc(others, func(l Literal) bool { return !l.Placeholder }))
+	refusal := others[first].refusal(x.Connector)
+	if more := len(others) - 1; more > 0 {
+		refusal.Sentence += fmt.Sprintf(" (and %d more)", more)
+	}
+	return refusal
 }
 
 // Literals lists what looks like a credential in a connector's texts, with what its
@@ -381,7 +386,9 @@ func literalIn(where Where, name, value string) []Literal {
 
 // Refusal says that the literal cannot stay and which command mends it for the
 // connector with that id; "" where there is none yet.
-func (l Literal) Refusal(id string) error {
+func (l Literal) Refusal(id string) error { return l.refusal(id) }
+
+func (l Literal) refusal(id string) *coded.Error {
 	id = quotedID(id)
 	name := Quote(l.Name)
 	if l.Placeholder {

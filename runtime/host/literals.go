@@ -151,21 +151,27 @@ func (h *Host) movable(c plugins.Connector, names []string) ([]env.Literal, erro
 		return namedLiterals(c, found, names)
 	}
 	exempt := env.Exempt{NotSecret: c.Options.NotSecret}
-	var fixed *env.Literal
+	var fixed, placeholder *env.Literal
 	movable := slices.DeleteFunc(slices.Clone(found), func(l env.Literal) bool {
-		if exempt.Covers(l) || l.Placeholder {
+		switch {
+		case exempt.Covers(l):
 			return true
-		}
-		if !canRefer(l) {
+		case l.Placeholder:
+			placeholder = &l
+		case !canRefer(l):
 			fixed = &l
+		default:
+			return false
 		}
-		return !canRefer(l)
+		return true
 	})
 	switch {
 	case len(movable) > 0:
 		return movable, nil
 	case fixed != nil:
 		return nil, notMovable(c.ID, *fixed)
+	case placeholder != nil:
+		return nil, placeholder.Refusal(c.ID.String())
 	}
 	return nil, &coded.Error{Code: "literal-none", Sentence: fmt.Sprintf("nothing in %s looks like a credential that is written out", c.ID),
 		Next: "name the variable or header if it is one all the same"}

@@ -177,6 +177,7 @@ func TestAMoveThatIsRefusedChangesNothing(t *testing.T) {
 		prepare func(h *host.Host)
 	}{
 		{what: "nothing looks like one", config: `{}`, code: "literal-none"},
+		{what: "a placeholder that is not named", config: `{"connectors":{"fake/main":{"env":{"API_TOKEN":"your-token-here"}}}}`, code: "literal-placeholder"},
 		{what: "no such variable", config: `{}`, names: []string{"NOBODY"}, code: "literal-unknown"},
 		{what: "an argument", config: `{}`, names: []string{"args[0]"}, code: "literal-unknown"},
 		{what: "another value of that name", config: `{"connectors":{"fake/main":{"env":{"API_TOKEN":"hunter2"}}}}`, code: "secret-name-taken",
