@@ -67,6 +67,8 @@ func (h *Host) fromPool(e mcp.Event) {
 		h.noteBudget(e)
 	case mcp.Exceeded: // the call is on record
 		h.noteBudget(e)
+	case mcp.Denied:
+		h.Audit.Refused(audit.Record{Actor: e.ID.String(), Via: "mcp", Plugin: e.ID.Plugin, Binding: e.ID.Server, Target: e.Method, Reason: coded.Of(e.Err)})
 	case mcp.ParkedEvent: // the gate records it
 		h.noteBudget(e)
 		h.work.Go(func() { h.park(e) })

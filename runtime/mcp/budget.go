@@ -28,7 +28,7 @@ func (s *Session) budgeted(ctx context.Context, method string, params json.RawMe
 		return nil, s.exceeded(&coded.Error{Code: "budget-calls", Sentence: fmt.Sprintf("%s has %d calls to answer, and gets no more meanwhile", s.id, s.budget.Calls),
 			Next: "try again when one of them is over"})
 	}
-	result, err := s.conn.Call(ctx, method, params, up)
+	result, err := s.conn.Call(ctx, method, params, s.within(up))
 	if size := int64(len(result)); err == nil && size > s.budget.ResultBytes {
 		return nil, s.exceeded(&coded.Error{Code: "budget-result", Sentence: fmt.Sprintf("%s answered with %d bytes and may answer with %d", s.id, size, s.budget.ResultBytes),
 			Next: "ask for less at a time, or raise its budget in config.json and approve it again"})

@@ -19,6 +19,7 @@ const (
 	ParkedEvent EventKind = "parked"  // it crashed too often: see Unpark
 	ListChanged EventKind = "list-changed"
 	Exceeded    EventKind = "over-budget" // a call was refused: Err says which budget
+	Denied      EventKind = "denied"      // the server asked for what is not permitted: Method, Err
 	Notified    EventKind = "notified"    // a notification that belongs to no call
 )
 
@@ -30,6 +31,6 @@ type Event struct {
 	Err    error
 	Retry  time.Time
 	Tools  []approvals.ToolState // of Started and ListChanged
-	Method string                // of Notified
+	Method string                // of Notified and Denied
 	Params json.RawMessage
 }

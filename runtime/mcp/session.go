@@ -12,6 +12,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
+	"sallyport/runtime/permissions"
 	"sallyport/runtime/plugins"
 )
 
@@ -28,6 +29,7 @@ type Session struct {
 	over   chan struct{} // closed when it is gone and accounted for
 	used   atomic.Int64  // the pool's clock, in Unix nanoseconds
 
+	allowed  permissions.Set
 	budget   plugins.Budget // what holds
 	inFlight atomic.Int64   // requests that wait for their answer
 

@@ -63,7 +63,7 @@ func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.StartTimeout, startTimeout())
 	defer cancel()
 	s := &Session{pool: p, id: g.ID(), permit: g, since: p.config.Now(), settled: make(chan struct{}), over: make(chan struct{}),
-		budget: launch.Options.Budget.Effective()}
+		allowed: launch.Permissions, budget: launch.Options.Budget.Effective()}
 	s.touch()
 	options := Options{
 		MaxFrame: int(launch.Options.MaxFrame), SkipNoise: launch.Options.StdoutNoise == "skip",

@@ -47,6 +47,12 @@ func (s Set) WithNet(hosts []string) (Set, error) {
 	return s.normal()
 }
 
+// WithFS returns s with more of the words for files, likewise.
+func (s Set) WithFS(words []string) (Set, error) {
+	s.FS = append(slices.Clone(s.FS), words...)
+	return s.normal()
+}
+
 // AllowsTool reports whether a pattern of s matches the tool's name. The tool
 // must also be pinned (spec/permissions.md); that is not asked here.
 func (s Set) AllowsTool(name string) bool {

@@ -75,9 +75,11 @@ func choiceOf(doc *document, n *node) Choice {
 }
 
 // Permit is a request of the operator's own: hosts that Sallyport may connect to
-// for a server that is dialled (docs/decisions/0016-the-operator-asks-for-hosts.md).
+// for a server that is dialled (docs/decisions/0016-the-operator-asks-for-hosts.md),
+// and what of the workspace it may be told.
 type Permit struct {
 	Net []string `json:"net,omitempty"`
+	FS  []string `json:"fs,omitempty"`
 }
 
 // ParseOverlays reads a JSON object of overlays by connector id. An entry that
@@ -176,6 +178,13 @@ func (o Overlay) apply(c Connector) Connector {
 }
 
 func (p Permit) apply(c Connector) (Connector, string) {
+	if len(p.FS) > 0 {
+		more, err := c.Requested.WithFS(p.FS)
+		if err != nil {
+			return c, "permit: " + err.Error()
+		}
+		c.Requested = more
+	}
 	if len(p.Net) == 0 {
 		return c, ""
 	}

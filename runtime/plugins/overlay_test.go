@@ -86,6 +86,12 @@ func TestTheOperatorAsksForHosts(t *testing.T) {
 		})
 	}
 	overlays, err := ParseOverlays([]byte(`{"a/b":{"permit":{"net":["10.0.0.5:8443"]}},"a/c":{"permit":{"secrets":["A"]}},"a/d":{"permit":["x"]}}`))
+	if fs := (Overlay{Permit: Permit{FS: []string{"workspace-read"}}}).apply(Connector{Transport: Stdio}); !slices.Equal(fs.Requested.FS, []string{"workspace-read"}) || fs.Invalid != nil {
+		t.Errorf("what of the workspace it may be told: %q %v", fs.Requested.FS, fs.Invalid)
+	}
+	if fs := (Overlay{Permit: Permit{FS: []string{"/etc"}}}).apply(Connector{Transport: Stdio}); fs.Invalid == nil {
+		t.Error("a path is taken for a word")
+	}
 	if err != nil || overlays["a/b"].Err != nil || overlays["a/c"].Err == nil || overlays["a/d"].Err == nil {
 		t.Fatalf("%+v, %v", overlays, err)
 	}
