@@ -153,7 +153,7 @@ func (i *Installer) verify(ctx context.Context, dir string, want artifact.Digest
 }
 
 // Undo puts the previous version of a name back and removes the active one.
-func (i *Installer) Undo(_ context.Context, name string) (Installed, error) {
+func (i *Installer) Undo(ctx context.Context, name string) (Installed, error) {
 	i.shelves.Lock()
 	defer i.shelves.Unlock()
 	s, err := i.installedShelf(name)
@@ -162,6 +162,13 @@ func (i *Installer) Undo(_ context.Context, name string) (Installed, error) {
 	}
 	if s.Previous == nil || !i.there(place{inPrevious, name}) {
 		return Installed{}, &coded.Error{Code: "no-previous", Sentence: fmt.Sprintf("there is no version of %s before this one", name), Next: "install the version that you want"}
+	}
+	// What is said about it, who signed it included, is true of these bytes only.
+	if err := i.verify(ctx, filepath.Join(i.config.Previous, name), s.Previous.Digest); err != nil {
+		if coded.Of(err) == artifact.CodeChangedSinceAsked {
+			return Installed{}, &coded.Error{Code: "previous-changed", Sentence: fmt.Sprintf("the version of %s before this one was changed on disk", name), Next: "install the version that you want", Err: err}
+		}
+		return Installed{}, err
 	}
 	c := &change{Current: s.Previous}
 	if i.there(place{inPlugins, name}) {

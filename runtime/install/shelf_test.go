@@ -94,6 +94,19 @@ func TestWhatWasReviewedIsWhatIsActivated(t *testing.T) {
 	}
 }
 
+func TestAPreviousVersionThatWasChangedIsNotPutBack(t *testing.T) {
+	i := newInstaller(t)
+	activateText(t, i, "one")
+	two := activateText(t, i, "two")
+	must(t, os.WriteFile(filepath.Join(i.config.Previous, "demo", "text"), []byte("evil"), 0o644))
+	if _, err := i.Undo(t.Context(), "demo"); coded.Of(err) != "previous-changed" {
+		t.Errorf("got %v", err)
+	}
+	if info, err := i.Info("demo"); err != nil || info.Digest != two.Digest || read(t, info.Dir, "text") != "two" {
+		t.Errorf("active is %+v, %v", info, err)
+	}
+}
+
 func TestAPluginPutThereByHandIsNotReplaced(t *testing.T) {
 	i := newInstaller(t)
 	must(t, os.MkdirAll(filepath.Join(i.config.Plugins, "demo"), 0o755))
