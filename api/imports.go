@@ -24,6 +24,15 @@ type ImportFile struct {
 	Recognised string         `json:"recognised,omitempty"`
 	Problem    *Error         `json:"problem,omitempty"` // of the whole file
 	Servers    []ImportServer `json:"servers"`
+	// Inputs are what the program asks its person for.
+	Inputs []ImportInput `json:"inputs"`
+}
+
+// ImportInput is something that a program asks for, under the name that it would have
+// in the keyring.
+type ImportInput struct {
+	Secret      string `json:"secret"`
+	Description string `json:"description,omitempty"`
 }
 
 // ImportServer is one entry of a file. It holds no value of a variable or header.
@@ -140,7 +149,10 @@ func (s *Server) importable(project string, text *host.ImportText) (any, error) 
 
 func importFileOf(f host.ImportFile) ImportFile {
 	out := ImportFile{Client: f.Client, Title: f.Title, Scope: string(f.Scope), Project: f.Project, File: f.File,
-		Recognised: f.Recognised, Problem: problemOf(f.Problem), Servers: []ImportServer{}}
+		Recognised: f.Recognised, Problem: problemOf(f.Problem), Servers: []ImportServer{}, Inputs: []ImportInput{}}
+	for _, input := range f.Inputs {
+		out.Inputs = append(out.Inputs, ImportInput{input.Secret, input.Description})
+	}
 	for _, s := range f.Servers {
 		out.Servers = append(out.Servers, importServerOf(s))
 	}

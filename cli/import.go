@@ -32,6 +32,7 @@ func (c *command) importCommand() *cobra.Command {
 	var how importHow
 	cmd := &cobra.Command{
 		Use: "import [CLIENT[:NAME]…]", Short: "Take over MCP servers from the agent programs on this computer", Args: cobra.ArbitraryArgs,
+		ValidArgs: programNames(),
 		Long: `Without an argument: show the MCP servers in the configurations of the agent
 programs on this computer, with what is wrong with them and every credential that
 is written out. Nothing is run, and no file of theirs is written.
@@ -291,10 +292,20 @@ func printImportNotes(p *page, f api.ImportFile) {
 		for _, fetch := range s.Fetches {
 			p.line("%s: it downloads code at every start, which an approval does not fix: %s", name, shown(fetch))
 		}
-		if len(s.Needs) > 0 {
-			p.line("%s: it will need %s", name, shown(strings.Join(s.Needs, ", ")))
+		for _, secret := range s.Needs {
+			p.line("%s: it will need %s%s", name, shown(secret), shown(asks(f.Inputs, secret)))
 		}
 	}
+}
+
+// asks is what a program says when it asks for a secret.
+func asks(inputs []api.ImportInput, secret string) string {
+	for _, input := range inputs {
+		if input.Secret == secret && input.Description != "" {
+			return " (" + input.Description + ")"
+		}
+	}
+	return ""
 }
 
 // aboutServer names the server once, whether or not the sentence does.

@@ -4514,12 +4514,17 @@ export interface components {
         ImportFile: {
             client: string;
             file: string;
+            inputs: components["schemas"]["ImportInput"][];
             problem?: components["schemas"]["Error"];
             project?: string;
             recognised?: string;
             scope: string;
             servers: components["schemas"]["ImportServer"][];
             title: string;
+        };
+        ImportInput: {
+            description?: string;
+            secret: string;
         };
         ImportList: {
             files: components["schemas"]["ImportFile"][];

@@ -188,7 +188,11 @@ func (c Client) writable(system System, project string) (place, string, error) {
 		if found := system.find(p, project); len(found) > 0 && (!p.extra || p.scope == Project) && !strings.HasSuffix(p.path, "*.yaml") && !strings.HasSuffix(p.path, "*.json") {
 			return p, found[0], nil
 		}
-		if target, ok := system.target(p, project); ok && path == "" {
+		target, sure, ok := system.target(p, project)
+		if sure {
+			return p, target, nil
+		}
+		if ok && path == "" {
 			first, path = p, target
 		}
 	}

@@ -349,6 +349,22 @@ func TestAProject(t *testing.T) {
 	}
 }
 
+// TestThePackagedClaudeDesktop: where Windows keeps the files of a packaged program,
+// its file is made there and not where it would never be read.
+func TestThePackagedClaudeDesktop(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "AppData/Roaming/Claude/claude_desktop_config.json"), []byte("{}"))
+	folder := "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
+	system := System{OS: "windows", Home: home}
+	if got := mustPlan(t, "claude-desktop", system).File; got != "~/AppData/Roaming/Claude/claude_desktop_config.json" {
+		t.Errorf("without the package %s is written", got)
+	}
+	put(t, filepath.Join(home, folder, "other"), nil)
+	if got := mustPlan(t, "claude-desktop", system).File; got != "~/"+folder+"/claude_desktop_config.json" {
+		t.Errorf("with the package %s is written", got)
+	}
+}
+
 // TestABackupThatIsNotWhatItWas is not put back.
 func TestABackupThatIsNotWhatItWas(t *testing.T) {
 	home, backups := t.TempDir(), t.TempDir()

@@ -13,8 +13,9 @@ import (
 	"sallyport/internal/coded"
 )
 
-// Input is something that VS Code asks the person for, by its name.
-type Input struct{ ID, Description string }
+// Input is something that VS Code asks the person for. Secret is the name that it
+// would have in the keyring.
+type Input struct{ Secret, Description string }
 
 // Found is one file of a client, or the part of one that belongs to a project.
 type Found struct {
@@ -203,7 +204,7 @@ func (s shape) inputsOf(root *node) (found []Input) {
 		id, ok := item.textAt("id")
 		description, _ := item.textAt("description")
 		if ok {
-			found = append(found, Input{id, description})
+			found = append(found, Input{secretName(id), description})
 		}
 	}
 	return found

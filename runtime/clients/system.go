@@ -2,7 +2,7 @@ package clients
 
 import (
 	"os"
-	"path"
+	pathpkg "path"
 	"path/filepath"
 	"strings"
 )
@@ -120,11 +120,23 @@ func globEscape(folder string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(folder)
 }
 
-// target is the path that a place without a star names, whether or not it exists.
-func (s System) target(p place, project string) (string, bool) {
+// target is the path that a place names, whether or not it exists. sure is true where
+// a star stood for a folder that is there: its program is installed.
+func (s System) target(p place, project string) (path string, sure, ok bool) {
 	folder := s.folder(p.base, project)
-	if folder == "" || p.os != "" && p.os != s.OS || strings.ContainsRune(p.path, '*') {
-		return "", false
+	if folder == "" || p.os != "" && p.os != s.OS {
+		return "", false, false
 	}
-	return filepath.Join(folder, filepath.FromSlash(path.Clean(p.path))), true
+	dir, base := pathpkg.Split(pathpkg.Clean(p.path))
+	if strings.ContainsRune(base, '*') {
+		return "", false, false
+	}
+	if !strings.ContainsRune(dir, '*') {
+		return filepath.Join(folder, filepath.FromSlash(dir), base), false, true
+	}
+	found, _ := filepath.Glob(filepath.Join(globEscape(folder), filepath.FromSlash(dir)))
+	if len(found) != 1 {
+		return "", false, false
+	}
+	return filepath.Join(found[0], base), true, true
 }
