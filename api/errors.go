@@ -67,6 +67,7 @@ var statusOf = map[string]int{
 	"project-invalid":      http.StatusBadRequest,
 	"connector-unknown":    http.StatusNotFound,
 	"setting-unknown":      http.StatusNotFound,
+	"literal-unknown":      http.StatusNotFound,
 	"setting-invalid":      http.StatusBadRequest,
 	"setting-sensitive":    http.StatusBadRequest,
 }
