@@ -226,8 +226,11 @@ func (s *Server) pluginList(ctx context.Context) (any, error) {
 		list.Connectors = append(list.Connectors, connectorLine(status, declared, running[status.ID]))
 	}
 	for _, p := range found.Plugins {
-		if p.Invalid != nil {
+		switch {
+		case p.Invalid != nil:
 			list.Connectors = append(list.Connectors, rejectedLine(p))
+		case len(p.Connectors) == 0:
+			list.Problems = append(list.Problems, problemsOf(p.WithoutServers())...)
 		}
 	}
 	return list, nil

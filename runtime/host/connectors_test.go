@@ -107,6 +107,27 @@ func TestAnEntryThatIsChangedByHandStopsItsServer(t *testing.T) {
 	}
 }
 
+func TestAConnectorIsFoundByItsNameWhereNoPluginHasIt(t *testing.T) {
+	r, program := handRig(t)
+	r.install("both", "polite")
+	h := r.open()
+	defer r.close(h)
+	for _, name := range []string{"mine", "both", "a/b"} {
+		if _, err := h.AddConnector(t.Context(), name, plugins.HandEntry{Command: program}, operator); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]string{
+		"mine": "connectors/mine", "connectors/mine": "connectors/mine", "connectors/both": "connectors/both", "both/main": "both/main",
+		"connectors/a/b": "connectors/a/b", "both": "plugin-ambiguous", "none": "plugin-unknown",
+	} {
+		id, err := h.Find(t.Context(), text)
+		if got := id.String(); err == nil && got != want || err != nil && coded.Of(err) != want {
+			t.Errorf("%q is %s %v, want %s", text, got, err, want)
+		}
+	}
+}
+
 // What a connector stored goes with its name, and nothing that is there is replaced.
 func TestARenamedConnectorKeepsItsFolder(t *testing.T) {
 	r, program := handRig(t)

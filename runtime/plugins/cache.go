@@ -3,6 +3,7 @@ package plugins
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ type cache map[string]cached
 type cached struct {
 	plugin  *Plugin
 	touched map[string]filestamp.Stamp
+	// folder is the root itself, with its times: while it is the same nothing new
+	// stands in it. The zero stamp is one that proves nothing.
+	folder filestamp.Stamp
 	// racy: something had changed so shortly before it was read that a later
 	// change might not show. Such an entry is read again.
 	racy bool
@@ -38,10 +42,13 @@ func (c cache) load(from found, next *successor) *Plugin {
 	fresh := known && entry.holds(from.dir)
 	if !fresh {
 		started := time.Now()
-		entry = cached{}
+		entry = cached{folder: stampOfFolder(from.dir)}
 		entry.plugin, entry.touched = load(from.dir, from.source)
 		for _, s := range entry.touched {
 			entry.racy = entry.racy || s.Racy(started)
+		}
+		if entry.folder.Racy(started) {
+			entry.folder = filestamp.Stamp{}
 		}
 	}
 	next.mu.Lock()
@@ -53,11 +60,23 @@ func (c cache) load(from found, next *successor) *Plugin {
 	return entry.plugin
 }
 
+func stampOfFolder(dir string) filestamp.Stamp {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return filestamp.Stamp{}
+	}
+	return filestamp.Of(info)
+}
+
 func (e cached) holds(dir string) bool {
 	if e.racy || len(e.touched) == 0 {
 		return false
 	}
+	same := e.folder != filestamp.Stamp{} && stampOfFolder(dir) == e.folder
 	for name, was := range e.touched {
+		if same && !was.Exists() && !strings.Contains(name, "/") {
+			continue
+		}
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			if !isMissing(err) || was.Exists() {

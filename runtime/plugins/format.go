@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -51,29 +52,29 @@ type foundManifest struct {
 	err  error
 }
 
-// manifests returns those that are there and claimed, in the order of the table. One
-// that is there and that no format claims comes last: it is better rejected by name
-// than not seen.
+// manifests returns those that are there and claimed, in the order of the table. A
+// plugin.json that is alone is taken for one whatever it says: it is better rejected by
+// name than not seen.
 func (b *bundle) manifests(table []format) (list []foundManifest) {
-	var unclaimed []foundManifest
 	for _, f := range table {
 		data, err := b.read(f.manifest, maxManifest)
 		if err == nil && !b.hasExactly(path.Dir(f.manifest), path.Base(f.manifest)) {
 			err = errKind
 		}
-		found := foundManifest{f, data, err}
-		switch {
-		case isMissing(err):
-		case err != nil, f.claims == nil, claimed(f, data):
-			list = append(list, found)
-		case f.name == AgentPlugins:
-			unclaimed = append(unclaimed, found)
+		if !isMissing(err) {
+			list = append(list, foundManifest{f, data, err})
 		}
 	}
-	if len(list) == 0 {
-		return unclaimed
+	if len(list) == 1 && list[0].name == AgentPlugins {
+		return list
 	}
-	return list
+	mine := slices.DeleteFunc(slices.Clone(list), func(m foundManifest) bool {
+		return m.err == nil && m.claims != nil && !claimed(m.format, m.data)
+	})
+	if len(mine) == 0 && len(list) > 0 && list[0].name == AgentPlugins {
+		return list[:1]
+	}
+	return mine
 }
 
 func claimed(f format, data []byte) bool {

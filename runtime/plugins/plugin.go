@@ -99,6 +99,24 @@ func (p *Plugin) Connector(id ID) (Connector, bool) {
 	return Connector{}, false
 }
 
+// WithoutServers returns why a plugin has no server, with the plugin's place before each
+// path: a plugin of which nothing is listed must not pass for one that works (cases.md
+// C30). One that has other things, and nothing wrong, has nothing to say.
+func (p *Plugin) WithoutServers() (why []Problem) {
+	if len(p.Connectors) > 0 {
+		return nil
+	}
+	for _, problem := range p.Problems {
+		switch problem.Code {
+		case "unknown-field", "field-case", "field-ignored", "name-adapted", "not-run", "skill-invalid", "extensions-not-object":
+			continue
+		}
+		problem.Path = strings.TrimSuffix(p.Source+"/"+problem.Path, "/")
+		why = append(why, problem)
+	}
+	return why
+}
+
 // ParseID reads PLUGIN/SERVER. A plugin's name has no slash, a server's may.
 func ParseID(text string) (ID, error) {
 	plugin, server, found := strings.Cut(text, "/")

@@ -521,6 +521,31 @@ func TestUserConfigOfAClaudePlugin(t *testing.T) {
 	}
 }
 
+// C30: a plugin of which nothing is offered says why, with the file's name.
+func TestAPluginWithoutServersSaysWhy(t *testing.T) {
+	skill := "---\nname: one\ndescription: d\n---\n"
+	for _, row := range []struct {
+		what  string
+		files map[string]string
+		want  string
+	}{
+		{"an empty file", map[string]string{claudeManifest: `{"name":"p","x":1}`, dotFile: `{"mcpServers":{}}`}, "no-servers x/folder/.mcp.json"},
+		{"a file that is missing", map[string]string{codexManifest: `{"name":"p","mcpServers":"./s.json"}`}, "servers-missing x/folder/.codex-plugin/plugin.json"},
+		{"a file that is something else", map[string]string{codexManifest: `{"name":"p"}`, dotFile: `[]`}, "mcp-shape x/folder/.mcp.json"},
+		{"a file that is no JSON", map[string]string{codexManifest: `{"name":"p"}`, dotFile: `{`}, "mcp-syntax x/folder/.mcp.json"},
+		{"skills alone", map[string]string{claudeManifest: `{"name":"p","hooks":{}}`, "skills/one/SKILL.md": skill}, ""},
+		{"a server", map[string]string{claudeManifest: `{"name":"p","mcpServers":{"a":` + nodeEntry + `}}`, "mcp.json": `{"mcpServers":{"b":` + nodeEntry + `}}`}, ""},
+	} {
+		var got []string
+		for _, problem := range loadFiles(t, row.files).WithoutServers() {
+			got = append(got, problem.Code+" "+problem.Path)
+		}
+		if strings.Join(got, "; ") != row.want {
+			t.Errorf("%s: got %q, want %q", row.what, got, row.want)
+		}
+	}
+}
+
 // Whatever the bytes are: no panic, a reason for everything that is refused, and no
 // server that could be started without a name.
 func FuzzVendorPlugin(f *testing.F) {
