@@ -192,15 +192,31 @@ func (c Client) writable(system System, project string) (place, string, error) {
 		if sure {
 			return p, target, nil
 		}
-		if ok && path == "" {
-			first, path = p, target
+		if ok && (path == "" || !isFolder(filepath.Dir(path)) && isFolder(filepath.Dir(target))) {
+			first, path = p, target // where the program keeps files already
 		}
 	}
 	if path == "" {
 		return place{}, "", &coded.Error{Code: "client-no-project", Sentence: c.Title + " has no configuration of a single project that can be written",
 			Next: "leave out --project"}
 	}
+	if first.instead != "" {
+		if older := filepath.Join(system.folder(first.base, project), filepath.FromSlash(first.instead)); exists(older) {
+			return place{}, "", &coded.Error{Code: "client-file-unsafe", Sentence: fmt.Sprintf("%s uses %s, which it would no longer read if %s were made", c.Title, system.Label(older), system.Label(path)),
+				Next: "let the program move to its new file first, then try again"}
+		}
+	}
 	return first, path, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // open reads the file that a path leads to, with what a writer must keep of it.

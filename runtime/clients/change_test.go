@@ -365,6 +365,22 @@ func TestThePackagedClaudeDesktop(t *testing.T) {
 	}
 }
 
+// TestWhereANewFileIsMade: where the program keeps files already, and never where it
+// would take the place of one that the program reads.
+func TestWhereANewFileIsMade(t *testing.T) {
+	home := t.TempDir()
+	system := System{OS: "linux", Home: home}
+	put(t, filepath.Join(home, ".cache/lm-studio/other"), nil)
+	if got := mustPlan(t, "lm-studio", system).File; got != "~/.cache/lm-studio/mcp.json" {
+		t.Errorf("%s is written", got)
+	}
+	put(t, filepath.Join(home, ".continue/config.json"), []byte(`{"models": []}`))
+	c, _ := ByName("continue")
+	if _, err := c.Plan(system, "", testLaunch); coded.Of(err) != "client-file-unsafe" || strings.Contains(err.Error(), home) {
+		t.Errorf("beside an older file: %v", err)
+	}
+}
+
 // TestABackupThatIsNotWhatItWas is not put back.
 func TestABackupThatIsNotWhatItWas(t *testing.T) {
 	home, backups := t.TempDir(), t.TempDir()

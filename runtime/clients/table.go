@@ -34,6 +34,9 @@ type place struct {
 	// shape is the one that is written.
 	format format
 	shapes []shape
+	// instead is a file, by the same base, that the program would no longer read if this
+	// one were made.
+	instead string
 	// extra is a file that holds servers only by the way: without any it is not listed.
 	extra bool
 }
@@ -81,7 +84,7 @@ func Clients() []Client {
 		{
 			Name: "continue", Title: "Continue", syntax: syntax{mustache: true}, entry: plain,
 			places: []place{
-				{scope: User, base: inHome, path: ".continue/config.yaml", format: isYAML, shapes: []shape{serverList}},
+				{scope: User, base: inHome, path: ".continue/config.yaml", instead: ".continue/config.json", format: isYAML, shapes: []shape{serverList}},
 				{scope: User, base: inHome, path: ".continue/config.json", format: isJSON, shapes: []shape{serverList, oldContinue}, extra: true},
 				{scope: User, base: inHome, path: ".continue/mcpServers/*.yaml", format: isYAML, shapes: []shape{serverList}},
 				{scope: User, base: inHome, path: ".continue/mcpServers/*.json", format: isJSON, shapes: []shape{mcpServers}},
