@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,7 +20,7 @@ func (c *command) configCommand() *cobra.Command {
 	var unset, secret []string
 	cmd := &cobra.Command{
 		Use: "config ID [KEY=VALUE…]", Short: "Show or give the values that a plugin asks its user for",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: c.completeID,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: c.completeSetting,
 		Long: `Show what the connector's plugin asks its user for (user_config of an MCP bundle),
 what it has and what is missing; with KEY=VALUE, give values. A key that takes
 several is named several times. Values are kept in config.json.
@@ -41,7 +42,47 @@ Another value is another connector: it has to be approved again.`,
 	}
 	cmd.Flags().StringArrayVar(&unset, "unset", nil, "take the value of `KEY` back: its default counts again")
 	cmd.Flags().StringArrayVar(&secret, "secret", nil, "ask for the value of `KEY`, or read it from stdin, and keep it in the keyring")
+	for _, flag := range []string{"unset", "secret"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, c.completeKey) // fails for a flag that is not there only
+	}
 	return cmd
+}
+
+// completeSetting offers ids, and then KEY= of what that connector asks for.
+func (c *command) completeSetting(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return c.completeID(cmd, args, begun)
+	}
+	return c.keysOf(cmd, args[0], begun, "=")
+}
+
+func (c *command) completeKey(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.keysOf(cmd, args[0], begun, "")
+}
+
+func (c *command) keysOf(cmd *cobra.Command, id, begun, ending string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	var keys []string
+	err := c.withConnector(ctx, id, func(h *client.Client, one api.Connector) error {
+		var view api.ConfigView
+		if err := h.Get(ctx, pathOf(one, "/config"), nil, &view); err != nil {
+			return err
+		}
+		for _, s := range view.Settings {
+			if strings.HasPrefix(s.Key+ending, begun) {
+				keys = append(keys, s.Key+ending+"\t"+oneLine(s.Title, 60))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func (c *command) config(ctx context.Context, h *client.Client, one api.Connector, change api.ConfigChange, given, secret []string) error {
