@@ -14,6 +14,8 @@ run: ## start the sidecar on a data folder of its own (.cache/run), with the exa
 
 test: ## run every test, with the race detector, after installing or naming what is missing
 	@scripts/setup test
+	@scripts/pages
+	@cd frontend && npm run --silent check && npm run --silent format:check && npm test --silent
 	@scripts/warm
 	$(GO) test -race -timeout 40m ./...
 
@@ -26,6 +28,8 @@ check: ## what a change must pass: format, vet, lint, generated code, scripts, a
 	@$(MAKE) --no-print-directory test
 
 build: ## build bin/sallyport for this system, without cgo
+	@scripts/setup run
+	@scripts/pages
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ .
 

@@ -1,6 +1,8 @@
 package deptest
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,8 +34,9 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	goPart, npmPart, _ := strings.Cut(string(page), "The pages (frontend/)")
 	argued := map[string]bool{}
-	for _, row := range moduleRow.FindAllStringSubmatch(string(page), -1) {
+	for _, row := range moduleRow.FindAllStringSubmatch(goPart, -1) {
 		argued[row[1]] = true
 	}
 	required := map[string]bool{}
@@ -52,10 +55,57 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 			t.Errorf("%s is used now: take it from the list of those awaited", r.Mod.Path)
 		}
 	}
+	checkPages(t, root, npmPart)
 	for path := range argued {
 		if !required[path] {
 			t.Errorf("docs/dependencies.md argues for %s, which go.mod does not require", path)
 		}
+	}
+}
+
+// npmName finds the packages that the first cell of a row names; a name that ends in
+// an asterisk stands for a scope.
+var npmName = regexp.MustCompile("`([^`]+)`")
+
+// checkPages compares what the pages are built with to what is argued for.
+func checkPages(t *testing.T, root, page string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "frontend", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages struct {
+		Dependencies, DevDependencies map[string]string
+	}
+	if err := json.Unmarshal(data, &pages); err != nil {
+		t.Fatal(err)
+	}
+	var argued []string
+	for line := range strings.Lines(page) {
+		if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "| `") {
+			for _, name := range npmName.FindAllStringSubmatch(cell, -1) {
+				argued = append(argued, name[1])
+			}
+		}
+	}
+	required := slices.Sorted(maps.Keys(pages.Dependencies))
+	required = append(required, slices.Sorted(maps.Keys(pages.DevDependencies))...)
+	covers := func(row, name string) bool {
+		scope, all := strings.CutSuffix(row, "*")
+		return row == name || all && strings.HasPrefix(name, scope)
+	}
+	for _, name := range required {
+		if !slices.ContainsFunc(argued, func(row string) bool { return covers(row, name) }) {
+			t.Errorf("frontend/package.json requires %s, which docs/dependencies.md does not argue", name)
+		}
+	}
+	for _, row := range argued {
+		if !slices.ContainsFunc(required, func(name string) bool { return covers(row, name) }) {
+			t.Errorf("docs/dependencies.md argues for %s, which frontend/package.json does not require", row)
+		}
+	}
+	if len(required) < 5 {
+		t.Fatalf("only %d packages were found", len(required))
 	}
 }
 

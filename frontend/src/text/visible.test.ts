@@ -7,6 +7,10 @@ const marks = (value: string) =>
     .map((p) => p.text);
 
 describe("text from outside", () => {
+  it("keeps lines and tabs where it has more than one line, and nothing else", () => {
+    expect(parts("a\n\tb\u202e", true).filter((p) => p.mark)).toEqual([{ text: "U+202E", mark: true }]);
+  });
+
   it.each([
     ["plain ünï 漢字 🙂", []],
     ["a\u202eb", ["U+202E"]],

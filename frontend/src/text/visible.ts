@@ -4,11 +4,12 @@ export type Part = { text: string; mark: boolean };
 const hidden =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\ufe00-\ufe0f\uffa0]/u;
 
-export function parts(value: string): Part[] {
+/** With multiline, line ends and tabs are layout and no marks. */
+export function parts(value: string, multiline = false): Part[] {
   const out: Part[] = [];
   let plain = "";
   for (const character of value) {
-    if (!hidden.test(character)) {
+    if (!hidden.test(character) || (multiline && (character === "\n" || character === "\t"))) {
       plain += character;
       continue;
     }

@@ -1,0 +1,64 @@
+// A person with a browser, for the Go tests of the pages: they start the sidecar and this, and give it a
+// one-time address. It fails with what the person would have seen.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Opens the pages and collects what no page may do: errors, violations of the policy, requests elsewhere. */
+export async function openPages({ url, size = { width: 1280, height: 800 }, scheme = "light", state }) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+  const context = await browser.newContext({ viewport: size, colorScheme: scheme, storageState: state });
+  const page = await context.newPage();
+  const wrong = [];
+  const origin = new URL(url).origin;
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/status of (401|404|409)/.test(message.text())) wrong.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) wrong.push(`request: ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
+  });
+  await page.goto(url);
+  return { browser, context, page, wrong, origin };
+}
+
+/** WCAG 2.2 AA by axe; the policy of the page does not let it be added as a script element. */
+export async function accessible(page, where) {
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(() =>
+    axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }),
+  );
+  if (found.violations.length > 0) {
+    const said = found.violations.map((v) => `${v.id}: ${v.help} (${v.nodes.map((n) => n.target.join(" ")).join("; ")})`);
+    throw new Error(`${where} is not accessible:\n${said.join("\n")}`);
+  }
+}
+
+export function expect(condition, sentence) {
+  if (!condition) throw new Error(sentence);
+}
+
+/** Waits for a line from the test that runs this, after telling it something. */
+export function tell(line) {
+  process.stdout.write(line + "\n");
+}
+
+const input = [];
+let waiting;
+process.stdin.setEncoding("utf8");
+process.stdin.on("data", (chunk) => {
+  input.push(...chunk.split("\n").filter(Boolean));
+  waiting?.();
+});
+export async function heard() {
+  while (input.length === 0) await new Promise((resolve) => (waiting = resolve));
+  return input.shift();
+}
