@@ -247,9 +247,9 @@ func npmTrouble(said string, err error) error {
 	e := &coded.Error{Code: "npm-failed", Sentence: "npm could not fetch the package", Next: "try npm view NAME@VERSION; look at its message", Err: err}
 	switch code {
 	case "E404":
-		e.Code, e.Sentence, e.Next = "npm-no-package", "the registry has no such package, or none that it needs", "check the name"
+		e.Code, e.Sentence, e.Next = "npm-no-package", "the registry does not have the package, or one that it needs", "check the name"
 	case "ETARGET", "ENOVERSIONS":
-		e.Code, e.Sentence, e.Next = "npm-no-version", "the registry has no such version of the package, or of one that it needs", "npm view NAME versions lists them"
+		e.Code, e.Sentence, e.Next = "npm-no-version", "the registry does not have this version of the package, or one of a package that it needs", "npm view NAME versions lists them"
 	case "EINTEGRITY":
 		e.Code, e.Sentence, e.Next = "npm-integrity-wrong", "a package's bytes are not those that the lock file names", "do not use it; try again later, and report it if it stays"
 	case "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY":

@@ -114,16 +114,8 @@ func (i *Installer) Activate(ctx context.Context, staged *Staged) (Installed, er
 			Next: "move it away, then install again"}
 	}
 	info := &Info{Name: name, Version: staged.Plugin.Version, Digest: staged.Digest, Origin: staged.Origin, Signature: staged.Signature, Publisher: staged.Publisher(), InstalledAt: i.now().UTC()}
-	c := &change{Current: info, Previous: s.Current}
-	if i.there(place{inPrevious, name}) {
-		c.Moves = append(c.Moves, move{place{inPrevious, name}, place{discarded, staged.ID}})
-	}
-	if s.Current != nil && i.there(place{inPlugins, name}) {
-		c.Moves = append(c.Moves, move{place{inPlugins, name}, place{inPrevious, name}})
-	} else {
-		c.Previous = nil
-	}
-	c.Moves = append(c.Moves, move{place{inStaging, staged.ID}, place{inPlugins, name}})
+	c := i.replacement(name, s, staged)
+	c.Current = info
 	if err := i.change(name, s, c); err != nil {
 		return Installed{}, err
 	}
@@ -131,6 +123,24 @@ func (i *Installer) Activate(ctx context.Context, staged *Staged) (Installed, er
 		i.log.Warn("a staging folder could not be removed", "error", err)
 	}
 	return i.installed(name, c.Current, c.Previous), nil
+}
+
+// replacement makes room for a staged bundle. The same bundle once more takes the
+// place of the active one, and the one before it stays.
+func (i *Installer) replacement(name string, s *shelf, staged *Staged) *change {
+	active, previous := place{inPlugins, name}, place{inPrevious, name}
+	into := move{place{inStaging, staged.ID}, active}
+	away := place{discarded, staged.ID}
+	switch {
+	case !i.there(active):
+		// Its folder vanished, or nothing is installed under the name.
+		return &change{Moves: []move{into}, Previous: s.Previous}
+	case s.Current.Digest == staged.Digest:
+		return &change{Moves: []move{{active, away}, into}, Previous: s.Previous}
+	case i.there(previous):
+		return &change{Moves: []move{{previous, away}, {active, previous}, into}, Previous: s.Current}
+	}
+	return &change{Moves: []move{{active, previous}, into}, Previous: s.Current}
 }
 
 func (i *Installer) installed(name string, current, previous *Info) Installed {
