@@ -68,7 +68,7 @@ func TestGuidePagesAsTheirReadersTypeThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := newHome(t)
+			h := newHomeOf(t, plainProgram(t))
 			if prepare := guideSetups[name]; prepare != nil {
 				prepare(h)
 			}

@@ -138,7 +138,6 @@ func TestALockedKeyringHoldsApprovalsBackAndNothingElse(t *testing.T) {
 		t.Errorf("an agent that comes too early is told %d, which is not \"try again\"", answer.StatusCode)
 	}
 	waitFor(t, "health says what is waited for", 10*time.Second, func() bool { return strings.Contains(f.problems(), "seal-key-unavailable") })
-	begun = time.Now()
 	agent := f.command("mcp", "--client", "agent") // that starts with the session, before anybody could unlock it
 	agent.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}` + "\n")
 	answered := make(chan outcome, 1)

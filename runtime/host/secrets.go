@@ -34,15 +34,21 @@ func (h *Host) openSecrets() error {
 		return err
 	}
 	keyring := h.systemKeyring()
-	h.keys = h.secretsIn(keyring)
+	h.keys = h.secretsIn(keyring, 0)
 	if h.Secrets = h.keys; file != nil {
-		h.Secrets = h.secretsIn(file)
+		h.Secrets = h.secretsIn(file, fileLimit)
 	}
 	return nil
 }
 
-func (h *Host) secretsIn(backend secrets.Backend) *secrets.Store {
-	return secrets.Open(secrets.Config{Backend: backend, Names: secretNames{h.Store}, Now: h.config.Now, Logger: h.log,
+// fileLimit bounds a call to the encrypted file. It is no other program that could hang:
+// what takes long is the work that makes its passphrase hard to guess, once a run, and
+// that is a second on an idle computer and many on a busy one.
+const fileLimit = time.Minute
+
+// secretsIn bounds a backend; zero is the limit of a keyring.
+func (h *Host) secretsIn(backend secrets.Backend, limit time.Duration) *secrets.Store {
+	return secrets.Open(secrets.Config{Backend: backend, Timeout: limit, Names: secretNames{h.Store}, Now: h.config.Now, Logger: h.log,
 		Getenv: envOf(h.config.Environ)})
 }
 
