@@ -15,7 +15,7 @@ import (
 // spec/child-environment.md 5.1: what somebody wrote out is refused with the command
 // that mends it, moved to the keyring, and shown nowhere on the way.
 func TestALiteralIsMovedAndShownNowhere(t *testing.T) {
-	t.Parallel()
+	// Not in parallel: another test looks at the whole machine for this value.
 	f := fortOf(newHome(t))
 	f.in(keyringtest.Unlocked(t))
 	newVault(f, "polite")
