@@ -156,7 +156,7 @@ func TestACheckedClientFollowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Get(web.URL) //nolint:noctx // a test's own server
+	response, err := client.Get(web.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ type endpoint struct {
 	once    sync.Once
 
 	mu      sync.Mutex
+	over    bool // nothing more is begun
 	session string
 	version string
 }
@@ -101,7 +102,7 @@ func (w *endpoint) receive(func(Envelope)) *ProtocolError {
 		w.listen()
 		<-w.conn.dead
 	}
-	w.work.Wait()
+	w.settleWork()
 	return newProtocolError(TransportClosed, "the connection was closed", nil)
 }
 
@@ -131,15 +132,35 @@ func (w *endpoint) listen() {
 	}
 }
 
+// begin runs work that the connection waits for, unless that waits already.
+func (w *endpoint) begin(work func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.work.Go(work)
+	}
+	return !w.over
+}
+
+// settleWork waits for all that was begun; nothing is begun any more.
+func (w *endpoint) settleWork() {
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	w.work.Wait()
+}
+
 // send posts one message. A request's failure fails its call; a notification is
 // waited for, because what follows it may depend on it.
 func (w *endpoint) send(ctx context.Context, id int64, line []byte) error {
 	begun := make(chan error, 2)
-	w.work.Go(func() {
+	if !w.begin(func() {
 		if err := w.post(ctx, line, begun); id != 0 {
 			w.conn.reject(id, err)
 		}
-	})
+	}) {
+		return w.conn.Cause()
+	}
 	if id != 0 {
 		return nil
 	}
@@ -309,7 +330,7 @@ func (w *endpoint) events(body io.Reader, take func(name string, data []byte) er
 
 func (w *endpoint) reply(line []byte, _ bool) {
 	if w.ctx.Err() == nil {
-		w.work.Go(func() { _ = w.post(w.ctx, line, make(chan error, 2)) }) // it has told whoever waits
+		w.begin(func() { _ = w.post(w.ctx, line, make(chan error, 2)) }) // it has told whoever waits
 	}
 }
 

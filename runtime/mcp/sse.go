@@ -58,7 +58,7 @@ func (s *eventStream) receive(func(Envelope)) *ProtocolError {
 		fault = newProtocolError(TransportClosed, "the connection was closed", nil)
 	}
 	s.conn.fail(fault) // which ends what is being sent
-	s.work.Wait()
+	s.settleWork()
 	return fault
 }
 
@@ -153,13 +153,15 @@ func (s *eventStream) settled(to string, why error) {
 // fails its call, and a notification is waited for.
 func (s *eventStream) send(ctx context.Context, id int64, line []byte) error {
 	sent := make(chan error, 1)
-	s.work.Go(func() {
+	if !s.begin(func() {
 		err := s.post(ctx, line)
 		if err != nil && id != 0 {
 			s.conn.reject(id, err)
 		}
 		sent <- err
-	})
+	}) {
+		return s.conn.Cause()
+	}
 	if id != 0 {
 		return nil
 	}
@@ -203,7 +205,7 @@ func (s *eventStream) post(ctx context.Context, line []byte) error {
 
 func (s *eventStream) reply(line []byte, _ bool) {
 	if s.ctx.Err() == nil {
-		s.work.Go(func() { _ = s.post(s.ctx, line) }) // nobody waits for it
+		s.begin(func() { _ = s.post(s.ctx, line) }) // nobody waits for it
 	}
 }
 
