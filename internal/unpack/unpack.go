@@ -35,7 +35,7 @@ const (
 	defaultFileBytes  = 512 << 20
 	defaultTotalBytes = 2 << 30
 	defaultRatio      = 250
-	defaultDepth      = 64
+	defaultDepth      = 128
 	defaultNameBytes  = 255
 	defaultPathBytes  = 4096
 
