@@ -117,7 +117,7 @@ func programOf(p host.Program) Program {
 		out.Files = append(out.Files, fileOf(f))
 	}
 	for _, c := range p.Connections {
-		out.Connections = append(out.Connections, ProgramConnection{File: c.File, Project: c.Project, At: c.At, State: string(c.State)})
+		out.Connections = append(out.Connections, ProgramConnection{File: c.File, Project: c.Where, At: c.At, State: string(c.State)})
 	}
 	return out
 }

@@ -88,8 +88,16 @@ func printPrograms(w io.Writer, programs []api.Program) error {
 				file += fmt.Sprintf(" and %d more", more)
 			}
 		}
-		for _, one := range p.Connections {
-			uses = connectionWords(one.State)
+		for i, one := range p.Connections {
+			if i == 0 {
+				uses = ""
+			} else {
+				uses += "; "
+			}
+			uses += connectionWords(one.State)
+			if one.Project != "" {
+				uses += ", in " + shown(one.Project)
+			}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.Name, shown(file), servers, uses)
 	}
@@ -212,18 +220,24 @@ func (c *command) writeConnection(ctx context.Context, h *client.Client, path st
 	return c.print(done, func(w io.Writer) error {
 		p := &page{w: w}
 		if how.undo {
-			how := "is as it was, byte for byte"
-			if !plan.Exact {
-				how = "no longer has Sallyport's entry"
+			what := "no longer has Sallyport's entry"
+			if plan.Deletes {
+				what = "is taken away, as it was before"
+			} else if plan.Exact {
+				what = "is as it was, byte for byte"
 			}
-			p.line("%s no longer uses Sallyport: %s %s", done.Program, shown(done.File), how)
+			p.line("%s no longer uses Sallyport: %s %s", done.Program, shown(done.File), what)
 			return p.err
 		}
 		p.line("%s uses Sallyport from its next start: %s", done.Program, shown(done.File))
 		if plan.Note != "" {
 			p.line("note: %s", plan.Note)
 		}
-		p.line("undo: sallyport connect %s --undo", done.Program)
+		undo := "sallyport connect " + done.Program + " --undo"
+		if how.project != "" {
+			undo += " --project " + quote(how.project)
+		}
+		p.line("undo: %s", undo)
 		return p.err
 	})
 }

@@ -65,7 +65,7 @@ func (one Found) Convert(e Entry) (Import, *coded.Error) {
 	}
 	if c.problem != "" {
 		return Import{}, &coded.Error{Code: "reference-unknown", Sentence: fmt.Sprintf("%s: %s (%s)", show(e.Name), c.problem, e.Place),
-			Next: "write the value out in the client's file, or add the connector by hand in connectors.json"}
+			Next: "write the value out in the client's file, or add the connector with sallyport connectors add"}
 	}
 	return c.out, nil
 }
@@ -91,6 +91,9 @@ var placeholder = regexp.MustCompile("\x00env:[^\x00]*\x00" + `|\$\{\{[^}]*\}\}|
 func (c *converter) plain(field, text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		r := c.read(found)
+		if r.kind == refers && (r.name == "HOME" || r.name == "USERPROFILE" && c.found.system.OS == "windows") {
+			return c.found.system.Home
+		}
 		if r.kind == refers || r.kind == asks {
 			return c.refuse("%s refers to %s, which is known only when it starts", field, show(found))
 		}

@@ -40,6 +40,7 @@ type Program struct {
 type Connection struct {
 	clients.Record
 	State clients.State
+	Where string // the project's label; "" for the user's own file
 }
 
 // system is this computer as the readers of other programs' files see it.
@@ -65,7 +66,11 @@ func (h *Host) Programs(projects ...string) ([]Program, error) {
 		}
 		for _, r := range records {
 			if r.Client == c.Name {
-				p.Connections = append(p.Connections, Connection{r, r.State()})
+				one := Connection{Record: r, State: r.State()}
+				if r.Project != "" {
+					one.Where = h.system().Label(r.Project)
+				}
+				p.Connections = append(p.Connections, one)
 			}
 		}
 		all = append(all, p)
