@@ -34,6 +34,8 @@ const (
 	termWait = 2 * time.Second
 	// killWait is how long the kernel may take to end what was killed.
 	killWait = time.Second
+	// breedWait is how long a tree is followed that goes on growing while it is killed.
+	breedWait = 30 * time.Second
 	// orphanWait is what the rest of a tree gets after its leader has ended.
 	orphanWait = 300 * time.Millisecond
 	// startLimit bounds everything between the fork and the first instruction.

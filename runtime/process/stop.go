@@ -119,22 +119,40 @@ func (c *Child) clear() {
 	if len(left) == 0 {
 		return
 	}
-	c.note("terminate rest", left)
-	c.tree.terminate()
-	deadline := time.Now().Add(orphanWait)
-	for len(left) > 0 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-		left = c.left()
+	if c.Reason() == nil { // one that is over its budget has no time to breed
+		c.note("terminate rest", left)
+		c.tree.terminate()
+		for deadline := time.Now().Add(orphanWait); len(left) > 0 && time.Now().Before(deadline); left = c.left() {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
-	for deadline = time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.left() {
-		c.note("kill rest", left)
-		c.tree.kill()
-		killEach(left)
-		time.Sleep(10 * time.Millisecond)
-	}
-	if len(left) > 0 {
+	if left = c.killRest(left); len(left) > 0 {
 		c.manager.log.Error("processes of a connector could not be ended", "connector", c.id.String(), "pids", left)
 	}
+}
+
+// killRest kills until nobody is left. Whoever starts others faster than they can be
+// listed is followed for longer: each kill takes one away that would have.
+func (c *Child) killRest(left []int) []int {
+	known, last := map[int]bool{}, time.Now().Add(breedWait)
+	for deadline := time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.left() {
+		c.tree.kill()
+		killEach(left)
+		fresh := false
+		for _, pid := range left {
+			fresh = fresh || !known[pid]
+			known[pid] = true
+		}
+		if !fresh {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		c.note("kill rest", left)
+		if deadline = time.Now().Add(killWait); deadline.After(last) {
+			deadline = last
+		}
+	}
+	return left
 }
 
 // left looks again before it says that nobody is left: a list of processes is
