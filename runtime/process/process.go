@@ -36,6 +36,9 @@ const (
 	killWait = time.Second
 	// breedWait is how long a tree is followed that goes on growing while it is killed.
 	breedWait = 30 * time.Second
+	// quietLooks are how often nobody may be seen of a tree that was killed before it
+	// is believed.
+	quietLooks = 20
 	// orphanWait is what the rest of a tree gets after its leader has ended.
 	orphanWait = 300 * time.Millisecond
 	// startLimit bounds everything between the fork and the first instruction.

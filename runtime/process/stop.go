@@ -135,7 +135,7 @@ func (c *Child) clear() {
 // listed is followed for longer: each kill takes one away that would have.
 func (c *Child) killRest(left []int) []int {
 	known, last := map[int]bool{}, time.Now().Add(breedWait)
-	for deadline := time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.left() {
+	for deadline := time.Now().Add(killWait); len(left) > 0 && time.Now().Before(deadline); left = c.quiet() {
 		c.tree.kill()
 		killEach(left)
 		fresh := false
@@ -153,6 +153,19 @@ func (c *Child) killRest(left []int) []int {
 		}
 	}
 	return left
+}
+
+// quiet returns who is left as soon as anybody is, and nobody only after looking for
+// a while: a process that is just becoming another program has no environment to be
+// known by.
+func (c *Child) quiet() []int {
+	for range quietLooks {
+		if left := c.left(); len(left) > 0 {
+			return left
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
 }
 
 // left looks again before it says that nobody is left: a list of processes is
