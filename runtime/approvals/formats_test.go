@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -123,7 +124,8 @@ func TestWhatIsNotDefinedCannotBeApproved(t *testing.T) {
 		{plugins.ClaudeCode, func(c *plugins.Connector) { c.Launch.Cwd = "${input:folder}" }, "placeholder-unknown", "${input:folder}"},
 		{plugins.Codex, func(c *plugins.Connector) {
 			c.Launch.Env = []plugins.Value{{Name: "V", Value: "${NOBODY}"}}
-		}, "placeholder-unknown", "${NOBODY}"},
+		}, "reference-not-allowed", `"NOBODY"`},
+		{plugins.Codex, func(c *plugins.Connector) { c.Launch.Args = []string{"${env:NOBODY}"} }, "placeholder-unknown", "${env:NOBODY}"},
 		{plugins.MCPB, func(c *plugins.Connector) { c.Launch.Command = "${user_config.program}" }, "placeholder-unknown", "${user_config.program}"},
 		{plugins.ClaudeCode, func(c *plugins.Connector) {
 			c.Transport, c.Launch = plugins.StreamableHTTP, plugins.Launch{URL: "https://${HOST:-x y}/mcp", Inherit: []string{"HOST"}}
@@ -139,6 +141,32 @@ func TestWhatIsNotDefinedCannotBeApproved(t *testing.T) {
 			t.Errorf("%s: got %v, want %s naming %s", row.format, err, row.code, row.names)
 		}
 		r.Close()
+	}
+}
+
+// What a plugin of Codex names in its own fields is read and approved as a reference.
+func TestVariablesThatAPluginOfCodexNames(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".codex-plugin", "plugin.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(`{"name":"p","mcpServers":{"a":{"url":"https://example.com/mcp","bearer_token_env_var":"TOKEN"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := plugins.Load(t.Context(), dir)
+	if err != nil || len(p.Connectors) != 1 {
+		t.Fatal(err, p.Problems)
+	}
+	r := approvalstest.New(t)
+	r.Edit(func(c *plugins.Connector) {
+		id := c.ID
+		*c = p.Connectors[0]
+		c.ID = id
+	})
+	v := review(t, r)
+	if len(v.Literals) != 1 || v.Literals[0].Expanded != "Bearer ${env:TOKEN}" || strings.Join(p.Connectors[0].Requested.Secrets, " ") != "TOKEN" {
+		t.Errorf("got %+v %v", v.Literals, p.Connectors[0].Requested.Secrets)
 	}
 }
 

@@ -22,12 +22,15 @@ type scope struct {
 	secrets  map[string]bool // names that secret: may take
 	id       string          // of the connector, for the command that a refusal names
 	fold     bool            // names compare without case
+	// connector is its id, for the entry that a refusal names; may be "".
+	connector string
 }
 
 func newScope(r Request) scope {
 	s := scope{
 		id: r.Exempt.Connector, dialect: r.Dialect, places: placesOf(r), settings: map[string]plugins.Setting{},
 		env: map[string]bool{}, inherit: map[string]bool{}, secrets: map[string]bool{}, fold: r.Parent.windows(),
+		connector: r.Exempt.Connector,
 	}
 	if s.dialect.Places == nil {
 		s.dialect = plugins.DialectOf(plugins.AgentPlugins)

@@ -194,12 +194,12 @@ func (s scope) reference(d Declared, scheme, name string) (piece, error) {
 	}
 	if scheme == "secret" {
 		if !s.secrets[name] {
-			return piece{}, notAllowed(d.Name, name, "permissions.secrets does not list")
+			return piece{}, s.notAllowed(d.Name, name, "permissions.secrets does not list", fmt.Sprintf(`"env": {%q: %q}`, d.Name, "secret:"+name))
 		}
 		return piece{kind: isSecret, name: name}, nil
 	}
 	if !s.env[s.key(name)] {
-		return piece{}, notAllowed(d.Name, name, "neither permissions.secrets nor inherit lists")
+		return piece{}, s.notAllowed(d.Name, name, "neither permissions.secrets nor inherit lists", fmt.Sprintf(`"inherit": [%q]`, name))
 	}
 	return piece{kind: isEnv, name: name}, nil
 }
@@ -216,10 +216,12 @@ func unknownPlaceholder(variable, inside string) error {
 	}
 }
 
-func notAllowed(variable, name, why string) error {
-	return &coded.Error{
-		Code:     "reference-not-allowed",
-		Sentence: fmt.Sprintf("%q refers to %q, which %s", variable, name, why),
-		Next:     "list the name there and approve the connector again",
+// notAllowed says how the operator would allow it: what to write for the connector in
+// config.json.
+func (s scope) notAllowed(variable, name, why, entry string) error {
+	next := "list the name there and approve the connector again"
+	if s.connector != "" {
+		next = fmt.Sprintf(`if it may have that, write {"connectors": {%q: {%s}}} into config.json, then approve it`, s.connector, entry)
 	}
+	return &coded.Error{Code: "reference-not-allowed", Sentence: fmt.Sprintf("%q refers to %q, which %s", variable, name, why), Next: next}
 }

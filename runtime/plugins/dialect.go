@@ -62,8 +62,9 @@ func DialectOf(format string) Dialect {
 	case ClaudeCode:
 		return Dialect{Places: claudePlaces(), Settings: "user_config.", Variables: true, Strict: true, Sets: claudeSets()}
 	case Codex:
-		// Plugins are written for both applications: Codex takes Claude's names too.
-		return Dialect{Places: both(agentPlaces(), claudeSets()), Strict: true, Sets: claudeSets()}
+		// Plugins are written for both applications: Codex takes Claude's names too. The
+		// variables are those that fields of its own name (env_vars, bearer_token_env_var).
+		return Dialect{Places: both(agentPlaces(), claudeSets()), Variables: true, Strict: true, Sets: claudeSets()}
 	case MCPB:
 		return Dialect{Places: bundlePlaces(), Settings: "user_config.", Strict: true}
 	case ByHand:
