@@ -452,6 +452,7 @@ func TestComponentsThatAreNotRun(t *testing.T) {
 		"skills/one/SKILL.md": fmt.Sprintf(skill, "one"), "more/two/SKILL.md": fmt.Sprintf(skill, "two"), "more/one/SKILL.md": fmt.Sprintf(skill, "one"),
 	})
 	want := `claude-code p
+server skills skills ok
 skill skills/one/SKILL.md
 skill more/two/SKILL.md
 not-run .claude-plugin/plugin.json:1:22
@@ -463,7 +464,7 @@ skill-invalid more/one/SKILL.md`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	p = loadFiles(t, map[string]string{codexManifest: `{"name":"p","hooks":{}}`, ".app.json": "{}", "skills/one/SKILL.md": fmt.Sprintf(skill, "one")})
-	want = "codex p\nskill skills/one/SKILL.md\nnot-run .codex-plugin/plugin.json:1:21\nnot-run .app.json"
+	want = "codex p\nserver skills skills ok\nskill skills/one/SKILL.md\nnot-run .codex-plugin/plugin.json:1:21\nnot-run .app.json"
 	if got := told(p); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
