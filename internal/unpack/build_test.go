@@ -157,7 +157,7 @@ func le(b []byte, values ...any) []byte {
 
 func deflate(content string) []byte {
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
+	w, err := flate.NewWriter(&b, flate.DefaultCompression)
 	if err == nil {
 		_, err = w.Write([]byte(content))
 	}
