@@ -40,7 +40,7 @@ func (e editor) insertTOML(text string, root *node, in insertion) (string, error
 // headers of it and below it, and dotted keys.
 func (e editor) removeTOML(text, name string) (string, string, error) {
 	var all []expression
-	if err := eachExpression(text, func(x expression) { all = append(all, x) }); err != nil {
+	if err := eachExpression(text, newPlaces(text), func(x expression) { all = append(all, x) }); err != nil {
 		return "", "", err
 	}
 	path := append(slices.Clone(e.shape.path), name)

@@ -3,6 +3,7 @@ package clients
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
@@ -110,7 +111,7 @@ func newPlaces(text string) *places { return &places{text: text, at: Place{1, 1}
 
 func (p *places) of(offset int) Place {
 	if offset < p.offset {
-		return placeOf(p.text, offset)
+		return p.back(offset)
 	}
 	for p.offset < offset && p.offset < len(p.text) {
 		r, size := utf8.DecodeRuneInString(p.text[p.offset:])
@@ -122,4 +123,13 @@ func (p *places) of(offset int) Place {
 		p.offset += size
 	}
 	return p.at
+}
+
+// back goes back within the line, or counts anew.
+func (p *places) back(offset int) Place {
+	start := strings.LastIndexByte(p.text[:p.offset], '\n') + 1
+	if offset < start {
+		return placeOf(p.text, offset)
+	}
+	return Place{p.at.Line, utf8.RuneCountInString(p.text[start:offset]) + 1}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 )
 
@@ -402,6 +403,35 @@ func TestWhatCannotBeUnderstoodIsNamed(t *testing.T) {
 	}
 	if found := Read(System{OS: "linux", Home: home}); len(found) != 1 || found[0].Problem == nil || strings.Contains(found[0].Problem.Sentence, home) {
 		t.Errorf("a folder of the name: %+v", found)
+	}
+}
+
+// TestWideFilesCostLittle: what somebody could make large is refused before it is
+// looked through again and again.
+func TestWideFilesCostLittle(t *testing.T) {
+	many := func(format string, n int) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, format, i)
+		}
+		return out.String()
+	}
+	for _, row := range []struct{ name, text string }{
+		{"servers", `{"mcpServers": {` + many(`"s%d": {"command": "x"},`, 100_000) + `}}`},
+		{"names in one", `{"mcpServers": {"a": {"command": "x", "env": {` + many(`"V%d": "",`, 200_000) + `}}}}`},
+		{"arguments", `{"mcpServers": {"a": {"command": "x", "args": [` + many(`"%d",`, 200_000) + `]}}}`},
+		{"other settings", `{` + many(`"o%d": {},`, 200_000) + `"mcpServers": {}}`},
+	} {
+		begun := time.Now()
+		Parse(System{OS: "linux"}, "a.json", []byte(row.text))
+		if took := time.Since(begun); took > 20*time.Second { // ordinarily well below one
+			t.Errorf("%s took %s", row.name, took)
+		}
+	}
+	for _, text := range []string{many("[t%d]\n", 100_000), many("k%d = 1\n", 100_000), strings.Repeat("#", maxTOML+1)} {
+		if found := Parse(System{OS: "linux"}, "a.toml", []byte(text)); found[0].Problem == nil {
+			t.Errorf("%.20q is read", text)
+		}
 	}
 }
 

@@ -91,6 +91,9 @@ func (s shape) entries(root *node) (found []Entry, ok bool, problem *coded.Error
 	if holder == nil {
 		return nil, false, s.lookalike(root)
 	}
+	if len(holder.members)+len(holder.items) > maxEntries {
+		return nil, true, fileProblem(holder.at, "it holds more than 1000 servers")
+	}
 	switch {
 	case holder.kind == isNull:
 		return nil, true, nil
@@ -100,9 +103,6 @@ func (s shape) entries(root *node) (found []Entry, ok bool, problem *coded.Error
 		found = s.fromObject(holder)
 	default:
 		return nil, true, fileProblem(holder.at, fmt.Sprintf("%s is %s and holds no servers", strings.Join(s.path, "."), holder.kind.words()))
-	}
-	if len(found) > maxEntries {
-		return nil, true, fileProblem(holder.at, "it holds more than 1000 servers")
 	}
 	return found, true, nil
 }
@@ -200,6 +200,13 @@ func (s shape) entry(name string, n *node, at Place) Entry {
 	return e
 }
 
+// tooWide reports whether a value has more in one place than a person would write:
+// names are looked for one by one.
+func (n *node) tooWide() bool {
+	return len(n.members) > maxEntries || len(n.items) > maxEntries || slices.ContainsFunc(n.items, (*node).tooWide) ||
+		slices.ContainsFunc(n.members, func(m member) bool { return m.value.tooWide() })
+}
+
 // holdsNUL looks through all text of a value: no process takes a NUL, and the marks
 // that envReference makes must be ours alone.
 func (n *node) holdsNUL() bool {
@@ -245,6 +252,10 @@ func show(name string) string {
 }
 
 func (r *entryReader) read() {
+	if r.n.tooWide() {
+		r.refuse(entryInvalid, "it holds more than 1000 of something")
+		return
+	}
 	if r.n.holdsNUL() {
 		r.refuse(entryInvalid, "it holds a NUL character")
 		return

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -13,6 +14,9 @@ func parseTOML(text string) (*node, error) {
 	if at := tooDeep(text); at >= 0 {
 		return nil, &syntaxError{placeOf(text, at), "it is nested too deeply"}
 	}
+	if len(text) > maxTOML || strings.Count(text, "\n") > maxLines {
+		return nil, &syntaxError{Place{1, 1}, "it is larger than 1 MiB or 20000 lines, which is more TOML than is read"}
+	}
 	var whole map[string]any
 	if err := toml.Unmarshal([]byte(text), &whole); err != nil {
 		at := placeOf(text, 0)
@@ -23,9 +27,9 @@ func parseTOML(text string) (*node, error) {
 		}
 		return nil, &syntaxError{at, "it is not valid TOML"}
 	}
-	t := tomlTree{text: text, root: &node{kind: isObject, at: Place{1, 1}, to: len(text)}}
+	t := tomlTree{places: newPlaces(text), root: &node{kind: isObject, at: Place{1, 1}, to: len(text)}}
 	t.table = t.root
-	err := eachExpression(text, func(e expression) {
+	err := eachExpression(text, t.places, func(e expression) {
 		switch e.kind {
 		case unstable.Table:
 			t.table = t.descend(t.root, e.key, e.from)
@@ -46,7 +50,7 @@ type expression struct {
 	value    *node
 }
 
-func eachExpression(text string, see func(expression)) error {
+func eachExpression(text string, at *places, see func(expression)) error {
 	raw := []byte(text)
 	var p unstable.Parser
 	p.Reset(raw)
@@ -66,7 +70,7 @@ func eachExpression(text string, see func(expression)) error {
 			e.to = int(part.Raw.Offset + part.Raw.Length)
 		}
 		if node.Kind == unstable.KeyValue {
-			e.value = tomlValue(text, node.Value())
+			e.value = tomlValue(at, node.Value())
 		}
 		see(e)
 	}
@@ -76,9 +80,9 @@ func eachExpression(text string, see func(expression)) error {
 	return nil
 }
 
-func tomlValue(text string, v *unstable.Node) *node {
+func tomlValue(at *places, v *unstable.Node) *node {
 	n := &node{from: int(v.Raw.Offset), to: int(v.Raw.Offset + v.Raw.Length), flow: true, text: string(v.Data)}
-	n.at = placeOf(text, n.from)
+	n.at = at.of(n.from)
 	switch v.Kind {
 	case unstable.String:
 		n.kind = isText
@@ -89,7 +93,7 @@ func tomlValue(text string, v *unstable.Node) *node {
 	case unstable.Array:
 		n.kind = isList
 		for children := v.Children(); children.Next(); {
-			n.items = append(n.items, tomlValue(text, children.Node()))
+			n.items = append(n.items, tomlValue(at, children.Node()))
 		}
 	case unstable.InlineTable:
 		n.kind = isObject
@@ -105,7 +109,7 @@ func tomlValue(text string, v *unstable.Node) *node {
 					key = append(key, string(part.Data))
 				}
 			}
-			tomlTree{text: text}.put(n, key, tomlValue(text, child.Value()), from)
+			tomlTree{places: at}.put(n, key, tomlValue(at, child.Value()), from)
 		}
 	default:
 		n.kind = isOther
@@ -114,7 +118,7 @@ func tomlValue(text string, v *unstable.Node) *node {
 }
 
 type tomlTree struct {
-	text        string
+	places      *places
 	root, table *node
 }
 
@@ -127,7 +131,7 @@ func (t tomlTree) descend(from *node, key []string, offset int) *node {
 			next = next.items[len(next.items)-1]
 		}
 		if next == nil || next.kind != isObject {
-			at := placeOf(t.text, offset)
+			at := t.places.of(offset)
 			next = &node{kind: isObject, at: at, from: -1}
 			from.members = append(from.members, member{name, at, offset, next})
 		}
@@ -141,10 +145,10 @@ func (t tomlTree) element(key []string, offset int) *node {
 	last := key[len(key)-1]
 	list := above.get(last)
 	if list == nil {
-		list = &node{kind: isList, at: placeOf(t.text, offset), from: -1}
+		list = &node{kind: isList, at: t.places.of(offset), from: -1}
 		above.members = append(above.members, member{last, list.at, offset, list})
 	}
-	one := &node{kind: isObject, at: placeOf(t.text, offset), from: -1}
+	one := &node{kind: isObject, at: t.places.of(offset), from: -1}
 	list.items = append(list.items, one)
 	return one
 }
@@ -154,5 +158,5 @@ func (t tomlTree) put(table *node, key []string, value *node, offset int) {
 		return
 	}
 	table = t.descend(table, key[:len(key)-1], offset)
-	table.members = append(table.members, member{key[len(key)-1], placeOf(t.text, offset), offset, value})
+	table.members = append(table.members, member{key[len(key)-1], t.places.of(offset), offset, value})
 }

@@ -111,6 +111,8 @@ const (
 	maxFile  = 16 << 20
 	maxYAML  = 256 << 10 // its reader takes time in the square of it
 	maxDepth = 200
+	maxTOML  = 1 << 20
+	maxLines = 20_000 // headers and keys of a TOML file
 	// maxEntries bounds the servers of one file.
 	maxEntries = 1000
 )
