@@ -30,7 +30,7 @@ func Routes() []Route {
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes,
-		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, eventRoutes, mcpRoutes,
+		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
 		importRoutes, connectRoutes,
 	} {
 		all = append(all, resource...)

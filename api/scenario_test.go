@@ -85,6 +85,9 @@ func TestBeforeAnythingIsApproved(t *testing.T) {
 		{name: "answering one that is not there", request: post("/v1/decisions/d-absent/answer", `{"answer":"deny"}`), status: 404, code: "decision-unknown"},
 		{name: "an answer that is neither yes nor no", request: post("/v1/decisions/d-absent/answer", `{"answer":"maybe"}`), status: 400, code: "bad-request"},
 		{name: "enabling what was never approved", request: post("/v1/plugins/fake/main/enable", ""), status: 409, code: "never-approved"},
+		{name: "the settings say who may answer and where plugins lie", request: get("/v1/settings"), status: 200, has: []string{`"answerOnlyInWindow":false`, `"data/plugins"`, `"bundled"`}},
+		{name: "only the window says that only it may answer", request: post("/v1/settings", `{"answerOnlyInWindow":true}`), status: 409, code: "answer-only-in-gui"},
+		{name: "and nobody says nothing", request: post("/v1/settings", `{}`), status: 400, code: "bad-request"},
 		{name: "the status counts", request: get("/v1/status"), status: 200, has: []string{`"version":"1.2.3"`, `"approval_required":4`, `"problems":[]`}},
 	})
 }

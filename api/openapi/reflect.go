@@ -24,6 +24,8 @@ func newReflector() *reflector {
 var (
 	timeType = reflect.TypeFor[time.Time]()
 	rawType  = reflect.TypeFor[json.RawMessage]()
+	// encoding/json writes bytes as text in base64.
+	bytesType = reflect.TypeFor[[]byte]()
 )
 
 // of returns the schema of zero's type, as encoding/json writes it.
@@ -35,6 +37,8 @@ func (r *reflector) schema(t reflect.Type) (schema, error) {
 		return schema{"type": "string", "format": "date-time"}, nil
 	case rawType:
 		return schema{"description": "any JSON"}, nil
+	case bytesType:
+		return schema{"type": "string", "contentEncoding": "base64"}, nil
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -3949,6 +3949,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What holds for the whole installation: who may answer, and where plugins are looked for. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Settings"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Says whether only the window may answer. Only the window may say it. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SettingsChange"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Settings"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/status": {
         parameters: {
             query?: never;
@@ -4314,7 +4410,7 @@ export interface components {
         };
         ConfigChange: {
             secrets?: {
-                [key: string]: number[];
+                [key: string]: string;
             };
             set?: {
                 [key: string]: string[];
@@ -4567,7 +4663,7 @@ export interface components {
         };
         ImportText: {
             name: string;
-            text: number[];
+            text: string;
         };
         Importing: {
             dryRun?: boolean;
@@ -4663,7 +4759,7 @@ export interface components {
         };
         NewSecret: {
             name: string;
-            value: number[];
+            value: string;
         };
         NewSession: {
             code: string;
@@ -4802,6 +4898,13 @@ export interface components {
             title?: string;
             type: string;
             value: string[];
+        };
+        Settings: {
+            answerOnlyInWindow: boolean;
+            folders: string[];
+        };
+        SettingsChange: {
+            answerOnlyInWindow: boolean | null;
         };
         Skill: {
             description: string;

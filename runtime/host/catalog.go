@@ -105,6 +105,16 @@ func (h *Host) folders(c Configuration) []plugins.Folder {
 	return append(all, plugins.Folder{Path: h.Places.Bundled(), Label: "bundled", Kind: plugins.Many})
 }
 
+// PluginFolders are the places that plugins are looked for in, as people see them.
+func (h *Host) PluginFolders() []string {
+	configuration, _ := h.readConfiguration() // health says what is wrong with it
+	labels := []string{}
+	for _, folder := range h.folders(configuration) {
+		labels = append(labels, folder.Label)
+	}
+	return labels
+}
+
 // fresh is how old a listing may be where a connector is looked up as it is now.
 // An older manifest beside newer files never passes the gate: the digest that
 // covers both is taken at that moment.

@@ -10,9 +10,9 @@ const concerns: Record<string, readonly (readonly string[])[]> = {
   tools: [keys.plugins, keys.tools],
   clients: [keys.clients],
   session: [keys.clients],
-  health: [keys.status],
-  secrets: [keys.secrets, keys.plugins],
-  policy: [keys.policy],
+  health: [keys.status, keys.keyring],
+  secrets: [keys.secrets, keys.keyring, keys.plugins],
+  settings: [keys.policy, keys.settings],
   installation: [keys.installations],
 };
 

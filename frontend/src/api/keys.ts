@@ -6,7 +6,9 @@ export const keys = {
   tools: ["tools"],
   clients: ["clients"],
   secrets: ["secrets"],
+  keyring: ["keyring"],
   policy: ["policy"],
+  settings: ["settings"],
   audit: ["audit"],
   installations: ["installations"],
 } as const satisfies Record<string, readonly string[]>;
