@@ -45,6 +45,12 @@ type Uninstall struct {
 	Purge bool `json:"purge,omitempty"` // what it has stored, too
 }
 
+// Vendoring chooses the version of the npm package; "" is the one that the command line
+// names, or the one that it means now.
+type Vendoring struct {
+	Version string `json:"version,omitempty"`
+}
+
 // Update says where the next version comes from; empty means the place that the
 // installed one came from.
 type Update struct {
@@ -66,6 +72,10 @@ var installationRoutes = []Route{{
 }, {
 	Method: http.MethodPost, Path: "/v1/plugins/{plugin}/update", Access: Operator,
 	Summary: "Begins to stage the next version of an installed plugin.", Body: Update{}, Answer: Installation{}, Serve: (*Server).updatePlugin,
+}, {
+	Method: http.MethodPost, Path: connectorPath + "/vendor", Access: Operator,
+	Summary: "Begins to make an installed plugin of a connector that fetches an npm package at every start.",
+	Body:    Vendoring{}, Answer: Installation{}, Serve: (*Server).vendorConnector,
 }, {
 	Method: http.MethodPost, Path: "/v1/plugins/{plugin}/uninstall", Access: Operator,
 	Summary: "Asks whether an installed plugin may be removed: opens a decision.", Body: Uninstall{}, Answer: Decision{}, Serve: (*Server).uninstallPlugin,
@@ -134,6 +144,22 @@ func (s *Server) updatePlugin(c Caller, r *http.Request) (any, error) {
 		return nil, err
 	}
 	begun, err := s.host.Update(r.Context(), r.PathValue("plugin"), asked.Source, asked.Version, s.by(c))
+	if err != nil {
+		return nil, err
+	}
+	return installation(begun), nil
+}
+
+func (s *Server) vendorConnector(c Caller, r *http.Request) (any, error) {
+	id, err := s.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	var asked Vendoring
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	begun, err := s.host.Vendor(r.Context(), id, asked.Version, s.by(c))
 	if err != nil {
 		return nil, err
 	}

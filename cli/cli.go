@@ -103,7 +103,7 @@ First steps:
 	root.AddCommand(
 		c.serveCommand(), c.openCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.connectorsCommand(), c.diffCommand(),
-		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(),
+		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(), c.vendorCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
 		c.loginCommand(), c.logoutCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),

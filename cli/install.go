@@ -81,6 +81,28 @@ was approved has to be approved again. sallyport undo puts the old one back.`,
 	return cmd
 }
 
+func (c *command) vendorCommand() *cobra.Command {
+	var how bundleAnswer
+	var version string
+	cmd := &cobra.Command{
+		Use: "vendor ID", Short: "Fix the code of a connector that downloads it at every start", Args: exactly("an ID"), ValidArgsFunction: c.completeID,
+		Long: `Make an installed plugin of a connector that starts an npm package by npx and its
+kind: the package and everything that it needs are fetched once, install scripts off,
+checked against their lock file, and become a bundle with a digest. What runs is then
+exactly what you approved. Your references to secrets and variables go with it; the
+old connector stays until you remove it.`,
+		Example: "  sallyport vendor connectors/everything\n  sallyport vendor connectors/everything --version 2026.1.14",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withConnector(cmd.Context(), args[0], func(h *client.Client, one api.Connector) error {
+				return c.install(cmd.Context(), h, pathOf(one, "/vendor"), api.Vendoring{Version: version}, how)
+			})
+		},
+	}
+	how.flags(cmd)
+	cmd.Flags().StringVar(&version, "version", "", "the `VERSION` of the package instead of the one that the command line means")
+	return cmd
+}
+
 func (c *command) uninstallCommand() *cobra.Command {
 	var purge bool
 	cmd := c.bundleCommand("uninstall", "Remove an installed plugin; its approvals end",

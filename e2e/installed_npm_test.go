@@ -68,3 +68,27 @@ func TestACommitIsInstalled(t *testing.T) {
 		t.Errorf("installed is another file: %v", err)
 	}
 }
+
+// What a connector fetches at every start becomes a bundle by one command: it is not
+// approved as it is, and afterwards runs with neither npm nor the network.
+func TestACommandThatFetchesIsVendored(t *testing.T) {
+	h := newHome(t)
+	h.with("NODE_EXTRA_CA_CERTS="+os.Getenv("NODE_EXTRA_CA_CERTS"), "HTTPS_PROXY="+os.Getenv("HTTPS_PROXY"))
+	h.ok("connectors", "add", "everything", "--env", "LEVEL=debug", "--", "npx", "-y", "@modelcontextprotocol/server-everything@2026.8.31")
+	if got := h.run("approve", "connectors/everything", "--yes", "--tools", "echo"); got.code == 0 || !strings.Contains(got.stderr, "unpinned-not-accepted") {
+		t.Errorf("it is approved as it is: %+v", got)
+	}
+	if out := h.ok("vendor", "connectors/everything", "--yes"); !strings.Contains(out, "everything 2026.8.31 is installed") {
+		t.Errorf("vendoring says %s", out)
+	}
+	var made struct{ Digest string }
+	h.read(&made, "plugins", "show", "everything/main")
+	h.with("HTTPS_PROXY=http://127.0.0.1:9", "npm_config_registry=http://127.0.0.1:9/")
+	h.ok("approve", "everything/main", "--yes", "--tools", "echo")
+	if out := h.ok("call", "everything/main", "echo", "--args", `{"message": "from the bundle"}`); !strings.Contains(out, "from the bundle") {
+		t.Errorf("it answers %s", out)
+	}
+	if !strings.HasPrefix(made.Digest, "a1:") {
+		t.Errorf("its digest is %q", made.Digest)
+	}
+}

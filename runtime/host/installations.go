@@ -116,13 +116,6 @@ func (h *Host) Install(source install.Source, by approvals.By) Installation {
 	})
 }
 
-// Vendor is Install of a plugin that is made around an npm package.
-func (h *Host) Vendor(vendor install.Vendor, by approvals.By) Installation {
-	return h.stage(by, func(ctx context.Context, progress func(install.Step)) (*install.Staged, error) {
-		return h.Installer.VendorNPM(ctx, vendor, progress)
-	})
-}
-
 type stager func(ctx context.Context, progress func(install.Step)) (*install.Staged, error)
 
 func (h *Host) stage(by approvals.By, stage stager) Installation {

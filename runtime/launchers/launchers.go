@@ -26,7 +26,12 @@ type Fetch struct {
 	Package string
 	Version string // as written, "" for none
 	join    string // what stands between the two
-	Pin     Pin
+	// NPM says that it is a package of an npm registry, started as Bin ("" is the one
+	// that the package names itself) with Args.
+	NPM  bool
+	Bin  string
+	Args []string
+	Pin  Pin
 }
 
 // Fixed reports whether the code cannot change from one start to the next.

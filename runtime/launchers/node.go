@@ -37,15 +37,23 @@ func npx(name string, args []string) []Fetch {
 
 // named is what is fetched: the packages that options name, else the first word.
 func named(launcher string, packages, rest []string) []Fetch {
-	if len(packages) == 0 && len(rest) > 0 {
-		packages = rest[:1]
+	bin := ""
+	switch {
+	case len(packages) == 0 && len(rest) > 0:
+		packages, rest = rest[:1], rest[1:]
+	case len(rest) > 0:
+		bin, rest = rest[0], rest[1:]
 	}
 	if len(packages) == 0 {
 		return []Fetch{{Launcher: launcher, Pin: Floating}}
 	}
 	fetches := make([]Fetch, len(packages))
 	for i, spec := range packages {
-		fetches[i] = nodePackage(launcher, spec)
+		f := nodePackage(launcher, spec)
+		if f.NPM = !strings.ContainsAny(spec, ":#"); f.NPM {
+			f.Bin, f.Args = bin, rest
+		}
+		fetches[i] = f
 	}
 	return fetches
 }
