@@ -104,6 +104,9 @@ func (r *Resolver) Resolve(ctx context.Context, c plugins.Connector, mode Mode, 
 	fields.Artifact = NoArtifact
 	if out.Tree != nil {
 		fields.Artifact = string(out.Tree.Digest)
+		if c.SignedTree != "" && c.SignedTree != fields.Artifact {
+			fields.Publisher = "" // the signature is not of these bytes
+		}
 	}
 	if c.Transport == plugins.Stdio {
 		program := programFields(out.Executable, r.symbolic(c))

@@ -49,17 +49,18 @@ func (h *Host) newCatalog() *plugins.Catalog {
 	})
 }
 
-// publisherAt is who signed what Sallyport installed at a folder.
-func (h *Host) publisherAt(root string) string {
+// publisherAt is who signed what Sallyport installed at a folder, and the digest of
+// what was signed.
+func (h *Host) publisherAt(root string) (publisher, tree string) {
 	dir, name := filepath.Split(root)
 	if h.Installer == nil || filepath.Clean(dir) != h.pluginsRoot() {
-		return ""
+		return "", ""
 	}
 	installed, err := h.Installer.Info(name)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return installed.Publisher
+	return installed.Publisher, string(installed.Digest)
 }
 
 // pluginsRoot is the plugins folder as its links resolve, which is how roots are

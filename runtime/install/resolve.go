@@ -18,7 +18,7 @@ func (i *Installer) ExactVersion(ctx context.Context, name, wanted string) (stri
 	if exactVersion.MatchString(wanted) {
 		return wanted, nil
 	}
-	if !packageName.MatchString(name) || strings.HasPrefix(wanted, "-") || strings.ContainsAny(wanted, "/:\x00") {
+	if !packageName.MatchString(name) || strings.HasPrefix(name, "-") || strings.HasPrefix(wanted, "-") || strings.ContainsAny(wanted, "/:\x00") {
 		return "", noVersion(name, nil)
 	}
 	if wanted == "" {

@@ -52,7 +52,7 @@ type Config struct {
 	Overlay map[string]Overlay
 	// Publisher says who signed the plugin that Sallyport installed at a root; nil and ""
 	// are nobody.
-	Publisher func(root string) string
+	Publisher func(root string) (publisher, tree string)
 	Logger    *slog.Logger
 	// Poll is how often a watcher looks where it cannot be told; 0 is 1 s.
 	Poll time.Duration
@@ -214,7 +214,7 @@ func (c *Catalog) finish(p Plugin, from found) Plugin {
 	for i, connector := range p.Connectors {
 		connector.Source = p.Source
 		if c.config.Publisher != nil {
-			connector.Publisher = c.config.Publisher(p.Root)
+			connector.Publisher, connector.SignedTree = c.config.Publisher(p.Root)
 		}
 		if overlay, ok := c.config.Overlay[connector.ID.String()]; ok {
 			connector = overlay.apply(connector)

@@ -59,6 +59,9 @@ type Connector struct {
 	// signature.Publisher writes it; "" where it was not signed. It is part of the
 	// identity.
 	Publisher string
+	// SignedTree is the digest of the tree that Publisher stands for; another tree in its
+	// place is nobody's.
+	SignedTree string
 	// Settings are what the plugin asks its user for, sorted by key.
 	Settings []Setting
 	// Skills are those of its plugin, which are approved with it.
