@@ -18,6 +18,11 @@ type AuditPage struct {
 	Next    string         `json:"next,omitempty"`
 }
 
+// AuditActivity counts calls and refusals by hours.
+type AuditActivity struct {
+	Hours []audit.Hour `json:"hours"`
+}
+
 var auditFilters = []string{"plugin", "action", "result", "reason", "client", "since", "until", "after", "before", "limit", "cursor"}
 
 var auditRoutes = []Route{{
@@ -28,6 +33,12 @@ var auditRoutes = []Route{{
 	Method: http.MethodGet, Path: "/v1/audit/export", Access: Operator,
 	Summary: "The records as JSON lines or CSV (?format=jsonl|csv), with the filters of the list.",
 	Query:   append([]string{"format"}, auditFilters...), Media: []string{"application/jsonl", "text/csv"}, Stream: (*Server).exportAudit,
+}, {
+	Method: http.MethodGet, Path: "/v1/audit/activity", Access: Operator, Query: []string{"since"},
+	Summary: "How many calls and refusals there were in each hour, of the last 7 days or since a time.", Answer: AuditActivity{}, Serve: (*Server).auditActivity,
+}, {
+	Method: http.MethodPost, Path: "/v1/audit/verify", Access: Operator,
+	Summary: "Checks the whole chain of records; a break is part of the answer.", Answer: audit.Report{}, Serve: (*Server).verifyAudit,
 }}
 
 func (s *Server) listAudit(_ Caller, r *http.Request) (any, error) {
@@ -75,6 +86,38 @@ func (s *Server) exportAudit(_ Caller, w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("audit export ended early", "error", err)
 		panic(http.ErrAbortHandler) // half an export must not look like a whole one
 	}
+}
+
+func (s *Server) auditActivity(_ Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	since := time.Now().AddDate(0, 0, -7)
+	if text := r.FormValue("since"); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, coded.New("bad-request", "since is not a time such as 2026-01-31T12:00:00Z")
+		}
+		since = at
+	}
+	s.settleAudit(r.Context())
+	hours, err := s.host.Audit.Activity(r.Context(), since)
+	if err != nil {
+		return nil, err
+	}
+	return AuditActivity{Hours: hours}, nil
+}
+
+func (s *Server) verifyAudit(_ Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	s.settleAudit(r.Context())
+	report, err := s.host.Audit.Verify(r.Context())
+	if err != nil && report.Break == nil {
+		return nil, err
+	}
+	return report, nil
 }
 
 // settleAudit writes what is queued, so that whoever reads the audit after a call

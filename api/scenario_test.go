@@ -368,6 +368,10 @@ func TestAuditPages(t *testing.T) {
 		{name: "a plugin that is SQL", request: get("/v1/plugins/audit?plugin=" + url.QueryEscape(`x' OR 1=1 --`)), status: 200, has: []string{`"records":[]`}},
 		{name: "an export as CSV", request: get("/v1/audit/export?format=csv"), status: 200, has: []string{"seq,at,actor"}},
 		{name: "an export as JSON lines", request: get("/v1/audit/export?action=call"), status: 200, has: []string{`"action":"call"`}, not: []string{`"action":"ask"`}},
+		{name: "what went on", request: get("/v1/audit/activity"), status: 200, has: []string{`"calls":1,"refused":1,"failed":0`}},
+		{name: "what will go on", request: get("/v1/audit/activity?since=2199-01-01T00:00:00Z"), status: 200, has: []string{`"hours":[]`}},
+		{name: "what went on since no time", request: get("/v1/audit/activity?since=yesterday"), status: 400, code: "bad-request"},
+		{name: "whether it verifies", request: request{method: "POST", path: "/v1/audit/verify", as: "operator"}, status: 200, has: []string{`"headChecked":`}, not: []string{`"break"`}},
 		{name: "an export as something else", request: get("/v1/audit/export?format=xml"), status: 400, code: "bad-request"},
 	})
 	var exports api.AuditPage
