@@ -31,6 +31,15 @@ var guideSetups = map[string]func(*home){
 		cert, key, _ := b.keyPair("Jane Doe")
 		b.copyTree(b.sign(b.greeter("1.2.3"), cert, key), filepath.Join(h.dir, "Downloads", "greeter.mcpb"))
 	},
+	"installing.md": func(h *home) {
+		h.addFake("weather", "polite")
+		if err := os.Mkdir(filepath.Join(h.dir, "Downloads"), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.Rename(h.plugin("weather"), filepath.Join(h.dir, "Downloads", "weather")); err != nil {
+			h.t.Fatal(err)
+		}
+	},
 	"own-servers.md": func(h *home) {
 		h.copyTree(need(h.t, built.fakeserver), filepath.Join(h.dir, "programs", "weather"))
 	},
