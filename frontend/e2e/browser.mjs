@@ -18,13 +18,17 @@ export async function openPages({ url, size = { width: 1280, height: 800 }, sche
   const origin = new URL(url).origin;
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    if (message.type() === "error" && !/status of (401|404|409)/.test(message.text())) wrong.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !/status of (401|404|409)/.test(message.text()))
+      wrong.push(`console: ${message.text()}`);
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) wrong.push(`request: ${request.url()}`);
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:"))
+      wrong.push(`request: ${request.url()}`);
   });
   await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
+    document.addEventListener("securitypolicyviolation", (e) =>
+      console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`),
+    );
   });
   await page.goto(url);
   return { browser, context, page, wrong, origin };
@@ -37,7 +41,9 @@ export async function accessible(page, where) {
     axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }),
   );
   if (found.violations.length > 0) {
-    const said = found.violations.map((v) => `${v.id}: ${v.help} (${v.nodes.map((n) => n.target.join(" ")).join("; ")})`);
+    const said = found.violations.map(
+      (v) => `${v.id}: ${v.help} (${v.nodes.map((n) => n.target.join(" ")).join("; ")})`,
+    );
     throw new Error(`${where} is not accessible:\n${said.join("\n")}`);
   }
 }

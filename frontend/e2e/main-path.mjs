@@ -16,7 +16,9 @@ async function see(name) {
     await page.emulateMedia({ colorScheme: scheme });
     if (scheme === "dark") await accessible(page, `${name} in the dark`);
     if (shots) await page.screenshot({ path: `${shots}/${name}-${size}.png` });
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+    const wide = await page.evaluate(
+      () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
+    );
     expect(!wide, `${name} is wider than the window at ${size}`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
@@ -49,7 +51,10 @@ try {
   await page.getByText(/Which of its \d+ tools may agents call/).waitFor();
   const boxes = page.locator("fieldset input[type=checkbox]");
   expect((await boxes.count()) > 1, "no tools are on offer");
-  expect((await page.locator("fieldset input[type=checkbox]:checked").count()) === 0, "a tool is preselected");
+  expect(
+    (await page.locator("fieldset input[type=checkbox]:checked").count()) === 0,
+    "a tool is preselected",
+  );
   await see("review-tools");
   await page.getByRole("checkbox", { name: "echo", exact: true }).check();
   await page.getByRole("button", { name: "Enable 1 tool" }).click();
@@ -60,20 +65,31 @@ try {
   tell("approved");
   await heard();
   await page.goto(`${origin}/#/`);
-  await page.getByRole("link", { name: /fake\/main/ }).first().waitFor();
+  await page
+    .getByRole("link", { name: /fake\/main/ })
+    .first()
+    .waitFor();
   await see("home-needs");
-  await page.getByRole("link", { name: /fake\/main/ }).first().click();
+  await page
+    .getByRole("link", { name: /fake\/main/ })
+    .first()
+    .click();
   await page.getByRole("button", { name: "Review…" }).click();
   await page.getByText(/1 file modified, nothing else/).waitFor();
   await page.getByText("second line").waitFor();
   await see("review-changed");
-  const inView = await page.getByText("second line").evaluate((node) => node.getBoundingClientRect().bottom < innerHeight);
+  const inView = await page
+    .getByText("second line")
+    .evaluate((node) => node.getBoundingClientRect().bottom < innerHeight);
   expect(inView, "the change is not visible without a scroll");
   await page.getByRole("button", { name: "Side by side" }).click();
   await page.getByRole("button", { name: "Allow to run…" }).click();
   await page.getByText(/Which of its \d+ tools may agents call/).waitFor();
   await page.getByRole("button", { name: "Those allowed before and unchanged" }).click();
-  expect((await page.locator("fieldset input[type=checkbox]:checked").count()) === 1, "the tool allowed before is not chosen");
+  expect(
+    (await page.locator("fieldset input[type=checkbox]:checked").count()) === 1,
+    "the tool allowed before is not chosen",
+  );
   await page.getByRole("button", { name: "Enable 1 tool" }).click();
   await page.getByText("enabled", { exact: true }).waitFor();
 
@@ -100,7 +116,10 @@ try {
   await page.goto(`${origin}/#/plugins`);
   await page.getByRole("searchbox").fill("");
   await see("plugins");
-  expect((await page.locator("main script, main img, main iframe").count()) === 0, "a plugin's text became markup");
+  expect(
+    (await page.locator("main script, main img, main iframe").count()) === 0,
+    "a plugin's text became markup",
+  );
 
   // Without the cookie the page says how to get in.
   await context.clearCookies();
@@ -111,7 +130,16 @@ try {
   tell("done");
 } catch (error) {
   if (shots) await page.screenshot({ path: `${shots}/failed.png` });
-  console.error(String(error), "\n", wrong.join("\n"), "\n", await page.locator("body").innerText().catch(() => ""));
+  console.error(
+    String(error),
+    "\n",
+    wrong.join("\n"),
+    "\n",
+    await page
+      .locator("body")
+      .innerText()
+      .catch(() => ""),
+  );
   process.exitCode = 1;
 } finally {
   await browser.close();

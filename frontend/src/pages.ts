@@ -10,6 +10,8 @@ type Entry = { page: Component } | { load: Load };
 export const pages: Record<string, Entry> = {
   "": { page: Home },
   plugins: { page: Plugins },
+  secrets: { load: () => import("./features/secrets/Secrets.svelte") },
+  settings: { load: () => import("./features/settings/Settings.svelte") },
   review: { load: () => import("./features/review/Review.svelte") },
 };
 

@@ -15,3 +15,7 @@ export const useDecisions = () =>
     queryKey: [...keys.decisions, "list"],
     queryFn: () => answer(api.GET("/v1/decisions")),
   }));
+
+/** How the keyring is now. It is asked for the answer, within its time limit, so that it is not asked often. */
+export const useKeyring = () =>
+  createQuery(() => ({ queryKey: [...keys.keyring], queryFn: () => answer(api.GET("/v1/keyring")) }));
