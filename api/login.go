@@ -54,12 +54,12 @@ var loginRoutes = []Route{{
 }}
 
 func (s *Server) beginLogin(c Caller, r *http.Request) (any, error) {
-	var asked BeginLogin
-	if err := read(r, &asked); err != nil {
-		return nil, err
-	}
 	id, err := s.subject(r)
 	if err != nil {
+		return nil, err
+	}
+	var asked BeginLogin
+	if err := read(r, &asked); err != nil {
 		return nil, err
 	}
 	state, err := s.host.BeginLogin(r.Context(), id, !asked.NoBrowser, s.by(c))

@@ -221,7 +221,8 @@ func TestEveryAnswerFitsTheContract(t *testing.T) {
 		plugin, server, _ := strings.Cut(connector, "/")
 		for _, route := range api.Routes() {
 			path := strings.NewReplacer("{plugin}", plugin, "{server}", server, "{id}", asked.ID, "{installation}", begun.ID, "{name}", "agent").Replace(route.Path)
-			if route.Method != http.MethodGet || route.Answer == nil || path == "/v1/plugins/two" {
+			if route.Method != http.MethodGet || route.Answer == nil || path == "/v1/plugins/two" ||
+				strings.HasSuffix(path, "/login") { // nobody signs in here: see the tests of signing in
 				continue
 			}
 			got := r.send(request{method: "GET", path: path, as: "operator"})
