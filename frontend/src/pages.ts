@@ -12,6 +12,8 @@ export const pages: Record<string, Entry> = {
   plugins: { page: Plugins },
   secrets: { load: () => import("./features/secrets/Secrets.svelte") },
   settings: { load: () => import("./features/settings/Settings.svelte") },
+  clients: { load: () => import("./features/clients/Clients.svelte") },
+  audit: { load: () => import("./features/audit/Audit.svelte") },
   review: { load: () => import("./features/review/Review.svelte") },
 };
 

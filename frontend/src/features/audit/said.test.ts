@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import type { Schemas } from "../../api/client";
+import { about, action, who } from "./said";
+
+const record = (over: Partial<Schemas["AuditRecord"]>): Schemas["AuditRecord"] => ({
+  seq: 1,
+  at: "2026-01-01T00:00:00Z",
+  actor: "sam",
+  via: "cli",
+  action: "call",
+  plugin: "",
+  version: "",
+  binding: "",
+  target: "",
+  result: "ok",
+  reason: "",
+  identity: "",
+  decision: "",
+  client: "",
+  count: 1,
+  durationMs: 0,
+  prev: "",
+  hash: "",
+  ...over,
+});
+
+describe("a record", () => {
+  it("of a call is about the tool, by the agent", () => {
+    const call = record({ plugin: "notes", binding: "main", target: "read", client: "claude", via: "mcp" });
+    expect(about(call)).toBe("notes/main · read");
+    expect(who(call)).toBe("claude (mcp)");
+  });
+  it("of a new agent is about the agent, by the person", () => {
+    const add = record({ action: "client.add", client: "claude" });
+    expect(about(add)).toBe("claude");
+    expect(who(add)).toBe("sam (cli)");
+  });
+  it("of an action that is not known yet keeps its name", () => {
+    expect(action("client.add")).toBe("Agent added");
+    expect(action("teleport")).toBe("teleport");
+  });
+});
