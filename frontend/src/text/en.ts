@@ -318,6 +318,7 @@ export const en = {
     signOut: "Sign this browser out",
     session:
       "This browser is signed in. It is signed out after 12 hours without use, or when Sallyport quits.",
+  },
   clients: {
     title: "Clients",
     agents: "Agents",
@@ -349,9 +350,13 @@ export const en = {
     token: "Token",
     tokenWhy: "If its token may have got into other hands, give it another one.",
     rotate: "Give it another token…",
-    rotateAsk: "Its present token and its open sessions end at once. Another token now?",
+    rotateAsk: "Give it another token? Its present one and its open sessions end at once.",
+    rotateYes: "Give it another token",
     remove: "Remove it…",
-    removeAsk: "Its token and its open sessions end at once. This cannot be undone. Remove it?",
+    removeAsk:
+      "Remove this agent? Its token and its open sessions end at once, and its token does not come back.",
+    removeYes: "Remove it",
+    removeNo: "Keep it",
     scope: "What it may see",
     scopeAll:
       "It sees every tool that is enabled, and what is enabled later. Taking one away leaves the others.",
@@ -359,7 +364,9 @@ export const en = {
     grant: "Let it see",
     revoke: "Take away",
     grantAll: "Let it see everything…",
-    grantAllAsk: "It would see every tool that is enabled, and every one that is enabled later. Let it?",
+    grantAllAsk:
+      "Let it see everything? That is every tool that is enabled, and every one that is enabled later.",
+    grantAllYes: "Let it see everything",
     revoked: "It was taken away; its calls of it were cancelled.",
     how: { all: "seen", some: "some tools", none: "not seen" },
     nothingEnabled: "No tool is enabled yet, so there is nothing that an agent could see.",
