@@ -13,7 +13,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 )
@@ -38,6 +40,9 @@ func Set(text []byte, value any, path ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(path, func(name string) bool { return !utf8.ValidString(name) }) {
+		return nil, ErrShape
+	}
 	return edit(text, func(root *hujson.Value) error { return set(root, raw, path, 1) })
 }
 
@@ -51,18 +56,23 @@ func edit(text []byte, change func(*hujson.Value) error) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")
 	}
+	if !utf8.Valid(text) {
+		return nil, errNoJSON() // two names that differ would read as one
+	}
 	if deep(text) {
 		return nil, ErrShape
 	}
 	root, err := hujson.Parse(text)
 	if err != nil {
-		return nil, errors.New("the text is no JSON") // the reader's own words may quote it
+		return nil, errNoJSON() // the reader's own words may quote it
 	}
 	if err := change(&root); err != nil {
 		return nil, err
 	}
 	return root.Pack(), nil
 }
+
+func errNoJSON() error { return errors.New("the text is no JSON") }
 
 // encode writes < and & as they are.
 func encode(value any) ([]byte, error) {
