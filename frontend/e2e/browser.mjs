@@ -48,6 +48,32 @@ export async function accessible(page, where) {
   }
 }
 
+/** Looks at a page: by axe in light and dark, at its width at every size, and a picture of each is kept in SHOTS. */
+export function eyes(page) {
+  const shots = process.env.SHOTS;
+  return async function see(name) {
+    await accessible(page, name);
+    for (const [size, width, height, scheme] of [
+      ["1280x800", 1280, 800, "light"],
+      ["900x600", 900, 600, "light"],
+      ["dark", 1280, 800, "dark"],
+    ]) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme: scheme });
+      // A colour on its way to another one has a contrast of its own.
+      await page.evaluate(() => Promise.allSettled(document.getAnimations().map((one) => one.finished)));
+      if (scheme === "dark") await accessible(page, `${name} in the dark`);
+      if (shots) await page.screenshot({ path: `${shots}/${name}-${size}.png` });
+      const wide = await page.evaluate(
+        () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
+      );
+      expect(!wide, `${name} is wider than the window at ${size}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.emulateMedia({ colorScheme: "light" });
+  };
+}
+
 export function expect(condition, sentence) {
   if (!condition) throw new Error(sentence);
 }

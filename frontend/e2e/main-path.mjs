@@ -1,29 +1,11 @@
 // First run, approve, a change, approve again from the difference, deny another, audit. Every page is looked at
 // by axe, and a picture of each is kept in SHOTS at three sizes.
-import { accessible, expect, heard, openPages, tell } from "./browser.mjs";
+import { expect, eyes, heard, openPages, tell } from "./browser.mjs";
 
 const shots = process.env.SHOTS;
 const { browser, context, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
 
-async function see(name) {
-  await accessible(page, name);
-  for (const [size, width, height, scheme] of [
-    ["1280x800", 1280, 800, "light"],
-    ["900x600", 900, 600, "light"],
-    ["dark", 1280, 800, "dark"],
-  ]) {
-    await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme: scheme });
-    if (scheme === "dark") await accessible(page, `${name} in the dark`);
-    if (shots) await page.screenshot({ path: `${shots}/${name}-${size}.png` });
-    const wide = await page.evaluate(
-      () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
-    );
-    expect(!wide, `${name} is wider than the window at ${size}`);
-  }
-  await page.setViewportSize({ width: 1280, height: 800 });
-  await page.emulateMedia({ colorScheme: "light" });
-}
+const see = eyes(page);
 
 try {
   // The code of the link stays in no address.
