@@ -76,6 +76,7 @@ try {
   expect(await button("Delete NOTES").isVisible(), "Enter deleted a secret");
   await page.keyboard.press("Escape");
   await button("Delete NOTES").waitFor({ state: "detached" });
+  expect(await focused(button("Delete NOTES…")), "the keyboard is not where it was before the question");
   await button("Delete NOTES…").click();
   await button("Delete NOTES").click();
   await page.getByText("NOTES is deleted.").waitFor();
@@ -104,7 +105,7 @@ try {
   await see("settings");
 
   await button("Remove: fake/main:echo…").click();
-  await page.getByText(/without asking you/).waitFor();
+  await page.getByText(/the rule that denies fake/).waitFor();
   expect(await focused(button("Leave it")), "the way out has not the focus");
   await see("settings-remove");
   await button("Remove the rule").focus();

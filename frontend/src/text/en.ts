@@ -20,7 +20,7 @@ export const en = {
     clients: "Clients",
     audit: "Audit",
     console: "Console",
-    settings: "Settings and health",
+    settings: "Settings",
   },
   state: {
     approval_required: "needs approval",
@@ -227,7 +227,6 @@ export const en = {
     asking: "Asking the keyring…",
     again: "Ask again",
     whatToDo: "What to do",
-    instead: "or, instead of a keyring:",
     needs: (n: number) => (n === 1 ? "1 connector waits for it." : `${n} connectors wait for it.`),
     states: {
       ok: "answers",
@@ -262,16 +261,17 @@ export const en = {
       "Let a browser and the command line answer too? A program that runs as you could then answer in your place.",
     widenYes: "Let others answer too",
     leave: "Leave it",
-    calls: "Calls that are not asked about as usual",
+    calls: "Rules for calls",
     callsMore:
       "The most specific counts. Without any: a tool that only reads is called, all else is asked about.",
     noCalls: "No rule and no standing answer: a tool that only reads is called, all else is asked about.",
     everyAgent: "every agent",
+    which: "Which tools",
     classOf: (name: string) => `tools of the class ${name}`,
     verdicts: { allow: "allowed", ask: "asked about", deny: "denied" },
     answered: "you answered",
-    asApproved: "as approved",
-    rule: "a rule",
+    asApproved: (n: number) => (n === 1 ? "1 tool, as approved" : `${n} tools, as approved`),
+    ruleOf: (user: string) => `a rule of ${user}`,
     lasts: { session: "until Sallyport quits", always: "until you take it back" },
     until: (when: string) => `until ${when}`,
     remove: "Remove…",
@@ -279,15 +279,16 @@ export const en = {
     takeBack: "Take back…",
     takeBackOf: (what: string) => `Take back: ${what}…`,
     removeNarrow: (what: string) => `Remove the rule for ${what}? Such calls are decided as without it.`,
-    removeWiden: (what: string) =>
-      `Remove the rule that denies or asks about ${what}? Such calls may then be made without asking you.`,
+    removeDeny: (what: string) => `Remove the rule that denies ${what}? Such calls may then be made.`,
+    removeAsk: (what: string) =>
+      `Remove the rule that asks about ${what}? Such calls may then be made without asking you.`,
     takeBackAsk: (what: string) =>
       `Take the answer for ${what} back? The next such call is asked about again.`,
     removeYes: "Remove the rule",
     takeBackYes: "Take it back",
     removed: (what: string) => `The rule for ${what} is removed.`,
     tookBack: (what: string) => `The answer for ${what} is taken back.`,
-    more: (n: number) => `${n} more tools that were approved to be called without asking`,
+    more: (n: number) => `${n} more`,
     folders: "Where plugins are looked for",
     foldersMore: "Of two with one name the earlier counts. More folders: pluginFolders in config.json.",
     places: {
@@ -307,8 +308,8 @@ export const en = {
     about: "About",
     version: "Version",
     running: "Running",
-    runningSince: (n: number, when: string) =>
-      `${n === 1 ? "1 server" : `${n} servers`}, Sallyport since ${when}`,
+    started: "Started",
+    servers: (n: number) => (n === 1 ? "1 server" : `${n} servers`),
     agents: "Agents",
     instance: "Instance",
     connectors: "Connectors",

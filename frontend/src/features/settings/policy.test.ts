@@ -52,12 +52,20 @@ describe("what decides about calls", () => {
     expect(lines(policy({ approved: ["notes/main:list"] }))[0]?.removal).toBeUndefined();
   });
 
+  it("has one line for the tools of a connector that were approved so", () => {
+    const all = lines(policy({ approved: ["a/main:one", "a/main:two:three", "b/main:one"] }));
+    expect(all.map((l) => [l.about, l.tools])).toEqual([
+      ["a/main", ["one", "two:three"]],
+      ["b/main", ["one"]],
+    ]);
+  });
+
   it.each([
-    ["allow", false],
-    ["ask", true],
-    ["deny", true],
-  ])("says of a rule that says %s whether its end widens: %s", (verdict, widens) => {
+    ["allow", "decided as without it"],
+    ["ask", "without asking you"],
+    ["deny", "may then be made"],
+  ])("says what the end of a rule that says %s does", (verdict, says) => {
     const [line] = lines(policy({ rules: [{ tool: "notes/main:add", verdict, by, at }] }));
-    expect(question(line!).includes("without asking you")).toBe(widens);
+    expect(question(line!)).toContain(says);
   });
 });

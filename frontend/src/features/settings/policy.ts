@@ -12,6 +12,8 @@ export type Line = {
   /** Where it comes from and how long it holds. */
   detail: string;
   kind: "answer" | "rule" | "approved";
+  /** The tools of a connector that were approved so. */
+  tools?: string[];
   /** What to ask of POST /v1/policy to take it away; without one it is a matter of the approval. */
   removal?: Schemas["PolicyChange"];
   /** The same rule again, for an undo. An answer cannot be put back. */
@@ -22,7 +24,7 @@ export function lines(policy: Schemas["ApprovalsPolicy"], now: number = Date.now
   return [
     ...policy.standing.map((s) => answer(s)),
     ...policy.rules.map((r) => rule(r, now)),
-    ...policy.approved.map((tool) => approved(tool)),
+    ...approved(policy.approved),
   ];
 }
 
@@ -51,28 +53,39 @@ function rule(r: Schemas["ApprovalsRule"], now: number): Line {
     about: r.tool || text.settings.classOf(r.class ?? ""),
     agent: r.client || text.settings.everyAgent,
     verdict: r.verdict as Line["verdict"],
-    detail: `${text.settings.rule}, ${r.by.user}, ${ago(r.at, now)}`,
+    detail: `${text.settings.ruleOf(r.by.user)}, ${ago(r.at, now)}`,
     kind: "rule",
     removal: { ...which, verdict: "remove" },
     again: { ...which, verdict: r.verdict },
   };
 }
 
-function approved(tool: string): Line {
-  return {
-    key: `approved ${tool}`,
-    about: tool,
+/** One line for each connector: PLUGIN/SERVER:TOOL, where no ID has a colon. */
+function approved(all: readonly string[]): Line[] {
+  const byConnector = new Map<string, string[]>();
+  for (const one of all) {
+    const at = one.indexOf(":");
+    const connector = one.slice(0, at);
+    byConnector.set(connector, [...(byConnector.get(connector) ?? []), one.slice(at + 1)]);
+  }
+  return [...byConnector].map(([connector, tools]) => ({
+    key: `approved ${connector}`,
+    about: connector,
     agent: text.settings.everyAgent,
     verdict: "allow",
-    detail: text.settings.asApproved,
+    detail: text.settings.asApproved(tools.length),
     kind: "approved",
-  };
+    tools,
+  }));
 }
 
-/** The question before a line is taken away. Only what allowed narrows by going. */
+/** The question before a line is taken away. What allowed narrows by going, the rest widens. */
 export function question(line: Line): string {
   if (line.kind === "answer") return text.settings.takeBackAsk(line.about);
-  return line.verdict === "allow"
-    ? text.settings.removeNarrow(line.about)
-    : text.settings.removeWiden(line.about);
+  const ask = {
+    allow: text.settings.removeNarrow,
+    ask: text.settings.removeAsk,
+    deny: text.settings.removeDeny,
+  };
+  return (ask[line.verdict] ?? ask.deny)(line.about);
 }
