@@ -5,7 +5,7 @@ import { byDay, since } from "./days";
 import type { Asked } from "./filter";
 import type { Page } from "./timeline.svelte";
 
-const perPage = "200";
+const perPage = "500";
 
 export const page = (asked: Asked, cursor: string | undefined, stop: AbortSignal): Promise<Page> =>
   answer(
