@@ -474,6 +474,7 @@ export const en = {
       export: "Exported",
       retain: "Old records removed",
     },
+    disconnected: "Program disconnected",
     fields: {
       seq: "Number",
       at: "When",

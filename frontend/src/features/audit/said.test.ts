@@ -36,7 +36,15 @@ describe("a record", () => {
     expect(who(add)).toBe("sam (cli)");
   });
   it("of an action that is not known yet keeps its name", () => {
-    expect(action("client.add")).toBe("Agent added");
-    expect(action("teleport")).toBe("teleport");
+    expect(action({ action: "client.add", reason: "" })).toBe("Agent added");
+    expect(action({ action: "teleport", reason: "" })).toBe("teleport");
+  });
+  it("of an agent that sees more is about both, by the person", () => {
+    const grant = record({ action: "client.grant", client: "claude", plugin: "notes", binding: "main" });
+    expect(about(grant)).toBe("claude · notes/main");
+    expect(who(grant)).toBe("sam (cli)");
+  });
+  it("of a connection that was undone says so", () => {
+    expect(action({ action: "connect", reason: "undo" })).toBe("Program disconnected");
   });
 });

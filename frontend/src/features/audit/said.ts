@@ -3,21 +3,27 @@ import { text } from "../../text";
 
 type Record = Schemas["AuditRecord"];
 
-/** The action of a record in words; one that this page does not know by its own name. */
-export function action(name: string): string {
+/** What was done, in words; an action that this page does not know by its own name. */
+export function action(record: Pick<Record, "action" | "reason">): string {
   const words: { readonly [name: string]: string } = text.audit.actions;
-  return words[name] ?? name;
+  if (record.action === "connect" && record.reason === "undo") {
+    return text.audit.disconnected;
+  }
+  return words[record.action] ?? record.action;
 }
+
+/** Whether the agent is what the record is about, and not who did it. */
+const aboutAgent = (record: Record): boolean => record.action.startsWith("client.");
 
 /** What a record is about: the connector and what of it, or the setting, the secret, the agent. */
 export function about(record: Record): string {
+  const agent = aboutAgent(record) ? record.client : "";
   const connector = [record.plugin, record.binding].filter(Boolean).join("/");
-  const what = [connector, record.target].filter(Boolean).join(" · ");
-  return what || record.client;
+  return [agent, connector, record.target].filter(Boolean).join(" · ") || record.client;
 }
 
 /** Who did it: the agent, where it called something, and else the person or Sallyport. */
 export function who(record: Record): string {
-  const agent = record.client !== "" && about(record) !== record.client;
+  const agent = !aboutAgent(record) && record.client !== "" && about(record) !== record.client;
   return `${agent ? record.client : record.actor} (${record.via})`;
 }
