@@ -171,6 +171,9 @@ func (g *Gate) AskBundle(ctx context.Context, action string, q BundleQuestion, b
 	if g.docs.fault != nil {
 		return Decision{}, g.docs.fault
 	}
+	if open := g.openDecision(plugins.ID{Plugin: q.Plugin}); open != nil && open.State == DecisionApplying {
+		return Decision{}, &coded.Error{Code: "bundle-busy", Sentence: "what was allowed about this plugin is being done at this moment", Next: "ask again when it is done"}
+	}
 	now := g.now()
 	q.Servers = present(q.Servers)
 	d := &Decision{
@@ -295,17 +298,21 @@ func (g *Gate) Unfinished() []Decision {
 }
 
 // StagedBundles names the staged copies that an open decision is about: what else
-// is staged may go.
-func (g *Gate) StagedBundles() map[string]bool {
+// is staged may go. While the decisions do not count, or not yet, nobody knows which
+// those are, and the error says why.
+func (g *Gate) StagedBundles() (map[string]bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.docs.fault != nil {
+		return nil, g.docs.fault
+	}
 	needed := map[string]bool{}
 	for _, d := range g.decisions {
 		if d.Bundle != nil && d.Open() && d.Bundle.Staged != "" {
 			needed[d.Bundle.Staged] = true
 		}
 	}
-	return needed
+	return needed, nil
 }
 
 // String is the counts, for logs and tests.

@@ -60,7 +60,7 @@ func TestABundleIsInstalledByAnAnswer(t *testing.T) {
 	if d.Kind != approvals.KindApproval || d.Stage != approvals.StageBundle || d.Action != "install" || !d.Open() {
 		t.Fatalf("the question is %+v", d)
 	}
-	if !r.Gate.StagedBundles()["s-1"] {
+	if needed, err := r.Gate.StagedBundles(); err != nil || !needed["s-1"] {
 		t.Error("the copy that waits for the answer is not kept")
 	}
 	r.Reopen()
@@ -75,7 +75,7 @@ func TestABundleIsInstalledByAnAnswer(t *testing.T) {
 	if err != nil || done.State != approvals.DecisionAllowed || done.AnsweredBy == nil || *done.AnsweredBy != operator {
 		t.Fatalf("it ends as %+v (%v)", done, err)
 	}
-	if len(r.Gate.StagedBundles()) != 0 {
+	if needed, err := r.Gate.StagedBundles(); err != nil || len(needed) != 0 {
 		t.Error("the staged copy is still needed")
 	}
 	if _, err := r.Gate.BundleDone(t.Context(), d.ID, nil); coded.Of(err) != "decision-closed" {
@@ -283,4 +283,22 @@ func TestEnableDisableAndRevokeAreDecisions(t *testing.T) {
 			t.Errorf("its journal is %v (%v)", journal, err)
 		}
 	}
+}
+
+// While an answer is carried out its question is not superseded: its end has to be on
+// record, and its staged copy is needed.
+func TestABundleIsNotAskedAboutWhileAnAnswerIsCarriedOut(t *testing.T) {
+	r := approvalstest.New(t)
+	d := askBundle(t, r, approvals.ActInstall, aBundle())
+	answerBundle(t, r, d, true)
+	if _, err := r.Gate.AskBundle(t.Context(), approvals.ActInstall, aBundle(), operator); coded.Of(err) != "bundle-busy" {
+		t.Errorf("asked meanwhile: %v", err)
+	}
+	if needed, err := r.Gate.StagedBundles(); err != nil || !needed["s-1"] {
+		t.Errorf("needed are %v (%v)", needed, err)
+	}
+	if done, err := r.Gate.BundleDone(t.Context(), d.ID, nil); err != nil || done.State != approvals.DecisionAllowed {
+		t.Fatalf("it ends as %s (%v)", done.State, err)
+	}
+	askBundle(t, r, approvals.ActInstall, aBundle())
 }

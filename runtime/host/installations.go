@@ -74,15 +74,35 @@ func (h *Host) openInstaller(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := h.Installer.Sweep(ctx, h.Gate.StagedBundles()); err != nil {
-		h.log.Error("what an earlier run had staged cannot be cleared", "error", err)
+	h.tidyInstallations(ctx)
+	return nil
+}
+
+// tidyInstallations removes what no question needs any more, and says what came of the
+// decisions that an earlier run carried out. While the seal key is waited for no
+// decision counts: then every question would look forgotten, so nothing is removed.
+func (h *Host) tidyInstallations(ctx context.Context) {
+	needed, unknown := h.Gate.StagedBundles()
+	var err error
+	if unknown != nil {
+		_, err = h.Installer.Mend(ctx)
+	} else {
+		_, err = h.Installer.Sweep(ctx, needed)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.log.Error("what is staged cannot be cleared", "error", err)
+	}
+	if unknown != nil {
+		return
 	}
 	for _, d := range h.Gate.Unfinished() {
+		if d.AnsweredAt == nil || !d.AnsweredAt.Before(h.StartedAt) {
+			continue // it is being carried out now
+		}
 		if _, err := h.Gate.BundleDone(ctx, d.ID, h.cameTrue(d)); err != nil {
 			h.log.Error("the end of a decision cannot be recorded", "decision", d.ID, "error", err)
 		}
 	}
-	return nil
 }
 
 // cameTrue says whether what a decision allowed is what lies on disk.
@@ -103,9 +123,7 @@ func (h *Host) sweepInstallations() {
 		return // one is being staged: next time
 	}
 	defer h.installations.sweeping.Unlock()
-	if _, err := h.Installer.Sweep(h.ctx, h.Gate.StagedBundles()); err != nil && h.ctx.Err() == nil {
-		h.log.Error("what is staged cannot be cleared", "error", err)
-	}
+	h.tidyInstallations(h.ctx)
 }
 
 // Install begins to stage a bundle and returns at once. When it is staged, a

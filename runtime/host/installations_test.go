@@ -278,3 +278,32 @@ func TestAnInstallationThatIsCancelled(t *testing.T) {
 		t.Errorf("one that never was says %v", err)
 	}
 }
+
+// What waits for an answer is still there after a start at which the keyring had not
+// yet given the seal key: no decision counts then, so every question looks forgotten.
+func TestAStagedBundleOutlivesAStartWithoutTheSealKey(t *testing.T) {
+	r, ring := newRig(t), newKeyring()
+	r.keyring = ring
+	h := r.open()
+	d := r.asked(h, r.source("demo", "1.0.0"))
+	if h.Gate.KeyPlace() != approvals.KeyInKeyring {
+		t.Fatalf("the key is in %q", h.Gate.KeyPlace())
+	}
+	r.close(h)
+
+	release := ring.hold("get")
+	defer release()
+	h = r.open()
+	defer r.close(h)
+	if h.Gate.Waiting() == nil {
+		t.Fatal("the key is there already")
+	}
+	if got := r.staged(); len(got) != 1 {
+		t.Errorf("staged: %v", got)
+	}
+	release()
+	becomes(t, "the key is there", func() bool { return h.Gate.Waiting() == nil })
+	if done := yes(t, h, d); done.State != approvals.DecisionAllowed || !has(t, h, "demo", "1.0.0") {
+		t.Errorf("after the yes it is %s", done.State)
+	}
+}

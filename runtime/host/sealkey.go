@@ -106,6 +106,7 @@ func (h *Host) awaitKey(ctx context.Context) {
 func (h *Host) keyFetched() {
 	if h.started.Load() && h.ctx.Err() == nil {
 		h.reportGate()
+		h.sweepInstallations() // which decisions there are is known only now
 	}
 }
 

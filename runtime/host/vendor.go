@@ -9,6 +9,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/internal/jsonedit"
 	"sallyport/runtime/approvals"
+	"sallyport/runtime/env"
 	"sallyport/runtime/install"
 	"sallyport/runtime/launchers"
 	"sallyport/runtime/plugins"
@@ -25,6 +26,9 @@ func (h *Host) Vendor(ctx context.Context, id plugins.ID, version string, by app
 		return Installation{}, &coded.Error{Code: "plugin-unknown", Sentence: "there is no connector of that name", Next: "see what there is: sallyport plugins list"}
 	}
 	fetch, err := vendored(c)
+	if err == nil {
+		err = nothingWritten(c)
+	}
 	if err != nil {
 		return Installation{}, err
 	}
@@ -62,6 +66,24 @@ func vendored(c plugins.Connector) (launchers.Fetch, error) {
 			Next: "install it from its source, or accept that its code may change: sallyport approve ID --accept-unpinned"}
 	}
 	return fetches[0], nil
+}
+
+// nothingWritten refuses credentials that are written out: the bundle would hold them,
+// in files and snapshots that nobody edits afterwards.
+func nothingWritten(c plugins.Connector) error {
+	texts := env.Texts{Args: c.Launch.Args}
+	for _, v := range c.Launch.Env {
+		if !v.FromOperator || !refers(v.Value) {
+			texts.Env = append(texts.Env, env.NameValue{Name: v.Name, Value: v.Value})
+		}
+	}
+	exempt := env.Exempt{NotSecret: c.Options.NotSecret}
+	for _, l := range env.FindLiterals(texts) {
+		if !exempt.Covers(l) {
+			return l.Refusal(c.ID.String())
+		}
+	}
+	return nil
 }
 
 // vendorName is the plugin's name for what was a connector of one's own: the name

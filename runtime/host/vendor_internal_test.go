@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"testing"
 
 	"sallyport/internal/coded"
@@ -79,5 +80,31 @@ func TestTheNameOfAVendoredPlugin(t *testing.T) {
 	}
 	if got := vendorName(plugins.ID{Plugin: "other", Server: "main"}); got != "" {
 		t.Errorf("a plugin's server becomes %q: the package names it", got)
+	}
+}
+
+// What is written out would lie in the bundle's files and snapshot for good.
+func TestACredentialThatIsWrittenOutIsNotVendored(t *testing.T) {
+	const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
+	value := func(name, value string) []plugins.Value {
+		return []plugins.Value{{Name: name, Value: value, FromOperator: true}}
+	}
+	for name, c := range map[string]struct {
+		launch plugins.Launch
+		exempt []string
+		want   string
+	}{
+		"in a variable":              {plugins.Launch{Env: value("GITHUB_TOKEN", token)}, nil, "literal-secret"},
+		"in an argument":             {plugins.Launch{Args: []string{"pkg", "--token=" + token}}, nil, "literal-secret"},
+		"a reference":                {plugins.Launch{Env: value("GITHUB_TOKEN", "secret:GITHUB_TOKEN")}, nil, ""},
+		"an ordinary value":          {plugins.Launch{Env: value("LEVEL", "debug")}, nil, ""},
+		"what is said to be no such": {plugins.Launch{Env: value("GITHUB_TOKEN", token)}, []string{"GITHUB_TOKEN"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := nothingWritten(plugins.Connector{Transport: plugins.Stdio, Launch: c.launch, Options: plugins.Options{NotSecret: c.exempt}})
+			if coded.Of(err) != c.want || err != nil && strings.Contains(err.Error(), token) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
 	}
 }

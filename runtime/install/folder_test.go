@@ -192,3 +192,12 @@ func TestEntryPointsAreMended(t *testing.T) {
 		t.Error("the digest is not of what was mended")
 	}
 }
+
+// Uninstalling a bundle of that name would take the approvals and the data of what the
+// operator wrote by hand.
+func TestTheNameOfTheOperatorsOwnConnectorsIsNoBundles(t *testing.T) {
+	i := newInstaller(t)
+	dir := files(t, map[string]string{"plugin.json": strings.Replace(manifestJSON, `"demo"`, `"connectors"`, 1)})
+	refused(t, i, source(t, dir), "name-invalid")
+	wantEmpty(t, i.config.Staging)
+}

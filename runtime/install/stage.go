@@ -154,6 +154,10 @@ func usableName(name string) error {
 	}) {
 		return &coded.Error{Code: "name-invalid", Sentence: "the plugin's name cannot be the name of a folder", Next: "ask its maker for another name"}
 	}
+	if strings.EqualFold(name, plugins.ByHand) {
+		// Removing it would end the approvals, and take the data, of the operator's own.
+		return &coded.Error{Code: "name-invalid", Sentence: "the plugin has the name that connectors written by hand have here", Next: "ask its maker for another name"}
+	}
 	return nil
 }
 

@@ -27,16 +27,27 @@ type Swept struct {
 func (i *Installer) Sweep(ctx context.Context, keep map[string]bool) (Swept, error) {
 	i.shelves.Lock()
 	defer i.shelves.Unlock()
-	var swept Swept
+	swept, err := i.mend(ctx)
+	if err == nil {
+		err = i.clearStaging(keep, &swept)
+	}
+	return swept, err
+}
+
+// Mend is Sweep where nobody knows which staged bundles are needed: all of them stay.
+func (i *Installer) Mend(ctx context.Context) (Swept, error) {
+	i.shelves.Lock()
+	defer i.shelves.Unlock()
+	return i.mend(ctx)
+}
+
+func (i *Installer) mend(ctx context.Context) (swept Swept, err error) {
 	names, err := i.names()
 	errs := []error{err}
 	for _, name := range names {
 		if err := i.mendShelf(ctx, name, &swept); err != nil {
 			errs = append(errs, err)
 		}
-	}
-	if errors.Join(errs...) == nil {
-		errs = append(errs, i.clearStaging(keep, &swept))
 	}
 	return swept, errors.Join(errs...)
 }
