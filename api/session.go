@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,8 +17,9 @@ const (
 	// cookieName holds a browser's session. The prefix __Host- needs https, which a
 	// loopback address has not.
 	cookieName = "sallyport-session"
-	// pageHeader is what every request of the pages has and what no foreign page can
-	// send without asking first (a preflight, which is never answered).
+	// pageHeader holds the session's key, which the page keeps in the storage of its own
+	// origin. Browsers send a cookie of 127.0.0.1 to every port of it, so another
+	// program's server may come to see the cookie; the key it never sees.
 	pageHeader = "X-Sallyport-Page"
 
 	codeTime    = 2 * time.Minute // a one-time link
@@ -32,6 +34,11 @@ type PageLink struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
+// PageSession is the key that the page has to show beside its cookie.
+type PageSession struct {
+	Key string `json:"key"`
+}
+
 // NewSession redeems the code of a one-time link.
 type NewSession struct {
 	Code string `json:"code"`
@@ -42,7 +49,7 @@ var sessionRoutes = []Route{{
 	Summary: "A one-time address that signs a browser in; it holds for two minutes.", Answer: PageLink{}, Serve: (*Server).newPageLink,
 }, {
 	Method: http.MethodPost, Path: "/v1/session", Access: Anyone,
-	Summary: "Redeems the code of a one-time address for a cookie.", Body: NewSession{}, Answer: Done{}, Stream: (*Server).newSession,
+	Summary: "Redeems the code of a one-time address for a cookie and the key that goes with it.", Body: NewSession{}, Answer: PageSession{}, Stream: (*Server).newSession,
 }, {
 	Method: http.MethodDelete, Path: "/v1/session", Access: Operator,
 	Summary: "Signs this browser out.", Answer: Done{}, Stream: (*Server).endSession,
@@ -55,11 +62,17 @@ type sessions struct {
 
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]time.Time // until when
-	kept  map[[sha256.Size]byte]time.Time // last use
+	kept  map[[sha256.Size]byte]*session  // by the cookie's hash
+}
+
+// session is one browser.
+type session struct {
+	key  [sha256.Size]byte
+	used time.Time
 }
 
 func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, codes: map[[sha256.Size]byte]time.Time{}, kept: map[[sha256.Size]byte]time.Time{}}
+	return &sessions{now: now, codes: map[[sha256.Size]byte]time.Time{}, kept: map[[sha256.Size]byte]*session{}}
 }
 
 // newCode makes a code that signs one browser in, once.
@@ -75,46 +88,47 @@ func (s *sessions) newCode() (code string, until time.Time) {
 	return code, until
 }
 
-// redeem takes a code and returns a session's value. A code is gone with its first
-// try.
-func (s *sessions) redeem(code string) (value string, ok bool) {
+// redeem takes a code and returns a session's cookie and key. A code is gone with its
+// first try.
+func (s *sessions) redeem(code string) (value, key string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
 	sum := sha256.Sum256([]byte(code))
 	if _, known := s.codes[sum]; !known {
-		return "", false
+		return "", "", false
 	}
 	delete(s.codes, sum)
 	if len(s.kept) >= maxSessions {
 		s.dropOldest()
 	}
-	value = rand.Text() + rand.Text()
-	s.kept[sha256.Sum256([]byte(value))] = s.now()
-	return value, true
+	value, key = rand.Text()+rand.Text(), rand.Text()+rand.Text()
+	s.kept[sha256.Sum256([]byte(value))] = &session{sha256.Sum256([]byte(key)), s.now()}
+	return value, key, true
 }
 
 func (s *sessions) dropOldest() {
 	var oldest [sha256.Size]byte
 	var at time.Time
-	for sum, used := range s.kept {
-		if at.IsZero() || used.Before(at) {
-			oldest, at = sum, used
+	for sum, one := range s.kept {
+		if at.IsZero() || one.used.Before(at) {
+			oldest, at = sum, one.used
 		}
 	}
 	delete(s.kept, oldest)
 }
 
-// valid reports whether a value is a session's, and notes its use.
-func (s *sessions) valid(value string) bool {
+// valid reports whether a cookie and a key are one session's, and notes its use.
+func (s *sessions) valid(value, key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	sum := sha256.Sum256([]byte(value))
-	if _, known := s.kept[sum]; !known || value == "" {
+	one, known := s.kept[sha256.Sum256([]byte(value))]
+	given := sha256.Sum256([]byte(key))
+	if !known || value == "" || key == "" || subtle.ConstantTimeCompare(one.key[:], given[:]) != 1 {
 		return false
 	}
-	s.kept[sum] = s.now()
+	one.used = s.now()
 	return true
 }
 
@@ -132,18 +146,19 @@ func (s *sessions) forget() {
 			delete(s.codes, sum)
 		}
 	}
-	for sum, used := range s.kept {
-		if !now.Before(used.Add(sessionTime)) {
+	for sum, one := range s.kept {
+		if !now.Before(one.used.Add(sessionTime)) {
 			delete(s.kept, sum)
 		}
 	}
 }
 
 // browser says whether r comes from a page of ours in a browser that is signed in.
-// The cookie alone is not enough: the header shows that the page itself asks.
+// Neither the cookie nor the key is enough: the one no script reads, the other no other
+// program's server is sent.
 func (s *Server) browser(r *http.Request) (Caller, bool) {
 	cookie, err := r.Cookie(cookieName)
-	if err != nil || r.Header.Get(pageHeader) == "" || !s.sessions.valid(cookie.Value) {
+	if err != nil || !s.sessions.valid(cookie.Value, r.Header.Get(pageHeader)) {
 		return Caller{}, false
 	}
 	return Caller{Kind: "operator", Via: approvals.ViaBrowser}, true
@@ -160,13 +175,13 @@ func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	value, ok := s.sessions.redeem(strings.TrimSpace(asked.Code))
+	value, key, ok := s.sessions.redeem(strings.TrimSpace(asked.Code))
 	if !ok {
 		writeError(w, &coded.Error{Code: "link-over", Sentence: "this link was used already, or its time is over", Next: "get a new one: sallyport open"})
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	writeJSON(w, http.StatusOK, Done{OK: true})
+	writeJSON(w, http.StatusOK, PageSession{Key: key})
 }
 
 func (s *Server) endSession(_ Caller, w http.ResponseWriter, r *http.Request) {

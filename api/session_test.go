@@ -36,8 +36,8 @@ func (r *rig) code() string {
 	return code
 }
 
-// signIn redeems a code and returns the cookie as a browser sends it back.
-func (r *rig) signIn(code string) string {
+// signIn redeems a code and returns what the page then sends with every request.
+func (r *rig) signIn(code string) map[string]string {
 	r.t.Helper()
 	body, _ := json.Marshal(api.NewSession{Code: code})
 	got := r.send(request{method: "POST", path: "/v1/session", body: string(body)})
@@ -48,7 +48,11 @@ func (r *rig) signIn(code string) string {
 	if c := cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
 		r.t.Errorf("the cookie is %+v", c)
 	}
-	return cookies[0].Name + "=" + cookies[0].Value
+	var session api.PageSession
+	if err := json.Unmarshal([]byte(got.body), &session); err != nil || session.Key == "" || session.Key == cookies[0].Value {
+		r.t.Fatalf("signing in answers %s (%v)", got.body, err)
+	}
+	return map[string]string{"Cookie": cookies[0].Name + "=" + cookies[0].Value, "X-Sallyport-Page": session.Key}
 }
 
 // A browser gets in by an address that works once and for two minutes, and stays by a
@@ -56,19 +60,22 @@ func (r *rig) signIn(code string) string {
 func TestABrowserSignsIn(t *testing.T) {
 	r := newRig(t)
 	code := r.code()
-	cookie := r.signIn(code)
-	page := map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1"}
+	page := r.signIn(code)
+	cookie, key := page["Cookie"], page["X-Sallyport-Page"]
+	other := r.signIn(r.code())
 	for name, c := range map[string]struct {
 		header map[string]string
 		status int
 	}{
-		"the page itself":             {page, 200},
-		"the cookie without the page": {map[string]string{"Cookie": cookie}, 401},
-		"the page without the cookie": {map[string]string{"X-Sallyport-Page": "1"}, 401},
-		"a cookie that was made up":   {map[string]string{"Cookie": "sallyport-session=x", "X-Sallyport-Page": "1"}, 401},
-		"an empty cookie":             {map[string]string{"Cookie": "sallyport-session=", "X-Sallyport-Page": "1"}, 401},
-		"a foreign page":              {map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1", "Origin": "http://evil.example"}, 403},
-		"another site's fetch":        {map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1", "Sec-Fetch-Site": "cross-site"}, 403},
+		"the page itself":                      {page, 200},
+		"the cookie without the page":          {map[string]string{"Cookie": cookie}, 401},
+		"the page without the cookie":          {map[string]string{"X-Sallyport-Page": key}, 401},
+		"the cookie and another key":           {map[string]string{"Cookie": cookie, "X-Sallyport-Page": "1"}, 401},
+		"the cookie and another session's key": {map[string]string{"Cookie": cookie, "X-Sallyport-Page": other["X-Sallyport-Page"]}, 401},
+		"a cookie that was made up":            {map[string]string{"Cookie": "sallyport-session=x", "X-Sallyport-Page": key}, 401},
+		"an empty cookie":                      {map[string]string{"Cookie": "sallyport-session=", "X-Sallyport-Page": key}, 401},
+		"a foreign page":                       {map[string]string{"Cookie": cookie, "X-Sallyport-Page": key, "Origin": "http://evil.example"}, 403},
+		"another site's fetch":                 {map[string]string{"Cookie": cookie, "X-Sallyport-Page": key, "Sec-Fetch-Site": "cross-site"}, 403},
 	} {
 		if got := r.send(request{method: "GET", path: "/v1/status", header: c.header}); got.status != c.status {
 			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, c.status)
@@ -94,7 +101,7 @@ func TestALinkAndASessionEndByThemselves(t *testing.T) {
 	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body)}); r.refused(t, "a late code", got) != "link-over" {
 		t.Errorf("a code works after three minutes: %s", got.body)
 	}
-	page := map[string]string{"Cookie": r.signIn(r.code()), "X-Sallyport-Page": "1"}
+	page := r.signIn(r.code())
 	r.passes(11 * time.Hour)
 	if got := r.send(request{method: "GET", path: "/v1/status", header: page}); got.status != 200 {
 		t.Errorf("a session that is used ended: %d", got.status)
@@ -105,11 +112,16 @@ func TestALinkAndASessionEndByThemselves(t *testing.T) {
 	}
 }
 
+func with(header map[string]string, name, value string) map[string]string {
+	header[name] = value
+	return header
+}
+
 // Who answers in a browser is on record as browser, in the window as gui.
 func TestTheWayInIsOnRecord(t *testing.T) {
 	r := newRig(t)
 	for via, header := range map[string]map[string]string{
-		"browser": {"Cookie": r.signIn(r.code()), "X-Sallyport-Page": "1", "X-Sallyport-Via": "cli"},
+		"browser": with(r.signIn(r.code()), "X-Sallyport-Via", "cli"),
 		"gui":     {"Authorization": "Bearer " + windowToken, "X-Sallyport-Via": "cli"},
 	} {
 		got := r.send(request{method: "POST", path: "/v1/plugins/fake/main/deny", header: header})

@@ -4033,7 +4033,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Redeems the code of a one-time address for a cookie. */
+        /** Redeems the code of a one-time address for a cookie and the key that goes with it. */
         post: {
             parameters: {
                 query?: never;
@@ -4053,7 +4053,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Done"];
+                        "application/json": components["schemas"]["PageSession"];
                     };
                 };
                 /** @description Refused, with a code. */
@@ -4966,6 +4966,9 @@ export interface components {
             /** Format: date-time */
             expiresAt: string;
             url: string;
+        };
+        PageSession: {
+            key: string;
         };
         PermissionsSet: {
             fs?: string[];

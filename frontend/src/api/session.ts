@@ -8,10 +8,15 @@ export function windowToken(): string | undefined {
 
 export const inWindow = (): boolean => windowToken() !== undefined;
 
-/** Headers of every request. The second one no foreign page can send without asking first. */
+/** The key that goes with the cookie. It lies in the storage of this very origin, which no other port shares. */
+const keyName = "sallyport-page";
+
+/** Headers of every request. */
 export function proof(): Record<string, string> {
   const token = windowToken();
-  return token ? { Authorization: `Bearer ${token}`, "X-Sallyport-Page": "1" } : { "X-Sallyport-Page": "1" };
+  return token
+    ? { Authorization: `Bearer ${token}` }
+    : { "X-Sallyport-Page": localStorage.getItem(keyName) ?? "" };
 }
 
 /** Takes the one-time code out of the address, so that it stays in no history. */
@@ -31,5 +36,9 @@ export async function redeem(code: string): Promise<boolean> {
     headers: { "Content-Type": "application/json", ...proof() },
     body: JSON.stringify({ code }),
   });
+  if (response.ok) {
+    const { key } = (await response.json()) as { key: string };
+    localStorage.setItem(keyName, key);
+  }
   return response.ok;
 }
