@@ -131,6 +131,32 @@ func TestTheWayInIsOnRecord(t *testing.T) {
 	}
 }
 
+// TestOnlyTheWindowSaysWhoMayAnswer: in either direction, and a yes from elsewhere is
+// then refused.
+func TestOnlyTheWindowSaysWhoMayAnswer(t *testing.T) {
+	r := newRig(t)
+	window := map[string]string{"Authorization": "Bearer " + windowToken}
+	browser := r.signIn(r.code())
+	say := func(header map[string]string, only string) answer {
+		return r.send(request{method: "POST", path: "/v1/settings", header: header, body: `{"answerOnlyInWindow":` + only + `}`})
+	}
+	for _, row := range []struct{ now, other string }{{"false", "true"}, {"true", "false"}} {
+		if code := r.refused(t, "a browser says "+row.other, say(browser, row.other)); code != "answer-only-in-gui" {
+			t.Errorf("a browser says %s: %s", row.other, code)
+		}
+		if got := r.send(request{method: "GET", path: "/v1/settings", as: "operator"}); !strings.Contains(got.body, `"answerOnlyInWindow":`+row.now) {
+			t.Errorf("after a refusal: %s", got.body)
+		}
+		if got := say(window, row.other); got.status != 200 || !strings.Contains(got.body, `"answerOnlyInWindow":`+row.other) {
+			t.Errorf("the window says %s: %d %s", row.other, got.status, got.body)
+		}
+		got := r.send(request{method: "POST", path: "/v1/policy", header: browser, body: `{"class":"write","verdict":"ask"}`})
+		if only := row.other == "true"; only != (got.status != 200) || only && r.refused(t, "a rule", got) != "answer-only-in-gui" {
+			t.Errorf("a browser sets a rule while only the window answers is %s: %d %s", row.other, got.status, got.body)
+		}
+	}
+}
+
 func TestPagesAreServedWithTheirPolicy(t *testing.T) {
 	r := newRig(t)
 	for path, want := range map[string]struct {

@@ -192,6 +192,7 @@ func TestSchemasSayWhatGoWrites(t *testing.T) {
 		{"Connector", []string{"required"}, []any{"id", "plugin", "state", "reason", "version", "digest", "tools", "running"}},
 		{"Status", []string{"properties", "startedAt"}, map[string]any{"type": "string", "format": "date-time"}},
 		{"ToolResult", []string{"properties", "result"}, map[string]any{"description": "any JSON"}},
+		{"NewSecret", []string{"properties", "value"}, map[string]any{"type": "string", "contentEncoding": "base64"}},
 		{"ConnectorDetail", []string{"allOf", "0", "$ref"}, "#/components/schemas/Connector"},
 		{"AuditRecord", []string{"properties", "durationMs"}, map[string]any{"type": "integer"}},
 		{"HealthProblem", []string{"properties", "code", "type"}, "string"},
