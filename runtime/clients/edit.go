@@ -52,7 +52,7 @@ func (e editor) insert(text string, in insertion) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if root.kind != isObject {
+	if root.kind != isObject || e.hasOddLines(text) {
 		return "", errUnsafe
 	}
 	switch e.format {
@@ -70,6 +70,9 @@ func (e editor) remove(text, name string) (rest, raw string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	if e.hasOddLines(text) {
+		return "", "", errUnsafe
+	}
 	switch e.format {
 	case isTOML:
 		return e.removeTOML(text, name)
@@ -77,6 +80,13 @@ func (e editor) remove(text, name string) (rest, raw string, err error) {
 		return e.removeYAML(text, root, name)
 	}
 	return e.removeJSON(text, root, name)
+}
+
+// hasOddLines reports whether a lone carriage return ends a line somewhere: the readers
+// of formats that go by lines do not agree where such lines are.
+func (e editor) hasOddLines(text string) bool {
+	byLines := e.format == isTOML || e.format == isYAML
+	return byLines && strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r")
 }
 
 // edited is text with own put in (or in the place of one of that name) and others
