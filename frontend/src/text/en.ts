@@ -399,6 +399,9 @@ export const en = {
     connectAgain: "Show what connecting again would write",
     connectTitle: "Connect",
     connectIt: "Write this",
+    connectSees: (name: string) =>
+      `It becomes the agent ${name}. A new agent of a program sees everything that is enabled; its page narrows that.`,
+    whatItSees: "What it sees",
     undo: "Undo…",
     undoTitle: "Undo the connection",
     undoIt: "Undo it",
