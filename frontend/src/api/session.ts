@@ -42,3 +42,8 @@ export async function redeem(code: string): Promise<boolean> {
   }
   return response.ok;
 }
+
+/** Drops the key of a session that is over. */
+export function forgetKey(): void {
+  localStorage.removeItem(keyName);
+}

@@ -1,6 +1,7 @@
 import { createMutation, createQuery, useQueryClient } from "@tanstack/svelte-query";
 import { answer, api, type Schemas } from "../../api/client";
 import { keys } from "../../api/keys";
+import { forgetKey } from "../../api/session";
 
 export const useSettings = () =>
   createQuery(() => ({ queryKey: [...keys.settings], queryFn: () => answer(api.GET("/v1/settings")) }));
@@ -54,6 +55,9 @@ export function useSignOut() {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: () => answer(api.DELETE("/v1/session")),
-    onSuccess: () => client.resetQueries(),
+    onSuccess: () => {
+      forgetKey();
+      return client.resetQueries();
+    },
   }));
 }
