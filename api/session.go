@@ -61,8 +61,15 @@ type sessions struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	codes map[[sha256.Size]byte]time.Time // until when
-	kept  map[[sha256.Size]byte]*session  // by the cookie's hash
+	codes map[[sha256.Size]byte]code
+	kept  map[[sha256.Size]byte]*session // by the cookie's hash
+}
+
+// code is a one-time link's; once it is used it names the session that it gave.
+type code struct {
+	until time.Time
+	used  bool
+	gave  [sha256.Size]byte
 }
 
 // session is one browser.
@@ -72,38 +79,47 @@ type session struct {
 }
 
 func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, codes: map[[sha256.Size]byte]time.Time{}, kept: map[[sha256.Size]byte]*session{}}
+	return &sessions{now: now, codes: map[[sha256.Size]byte]code{}, kept: map[[sha256.Size]byte]*session{}}
 }
 
 // newCode makes a code that signs one browser in, once.
-func (s *sessions) newCode() (code string, until time.Time) {
+func (s *sessions) newCode() (text string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
 	if len(s.codes) >= maxCodes {
 		clear(s.codes) // somebody asks for links and uses none
 	}
-	code, until = rand.Text(), s.now().Add(codeTime)
-	s.codes[sha256.Sum256([]byte(code))] = until
-	return code, until
+	text, until = rand.Text(), s.now().Add(codeTime)
+	s.codes[sha256.Sum256([]byte(text))] = code{until: until}
+	return text, until
 }
 
-// redeem takes a code and returns a session's cookie and key. A code is gone with its
-// first try.
-func (s *sessions) redeem(code string) (value, key string, ok bool) {
+// redeem takes a code and returns a session's cookie and key. A code is used with its
+// first try. A second one that does not come from the browser which was signed in,
+// whose cookie is own, means that two have seen the code, and which of them is the
+// person cannot be told: the session ends.
+func (s *sessions) redeem(text, own string) (value, key string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	sum := sha256.Sum256([]byte(code))
-	if _, known := s.codes[sum]; !known {
+	sum := sha256.Sum256([]byte(text))
+	one, known := s.codes[sum]
+	if !known {
 		return "", "", false
 	}
-	delete(s.codes, sum)
+	if one.used {
+		if sha256.Sum256([]byte(own)) != one.gave {
+			delete(s.kept, one.gave)
+		}
+		return "", "", false
+	}
 	if len(s.kept) >= maxSessions {
 		s.dropOldest()
 	}
 	value, key = rand.Text()+rand.Text(), rand.Text()+rand.Text()
-	s.kept[sha256.Sum256([]byte(value))] = &session{sha256.Sum256([]byte(key)), s.now()}
+	one.used, one.gave = true, sha256.Sum256([]byte(value))
+	s.codes[sum], s.kept[one.gave] = one, &session{sha256.Sum256([]byte(key)), s.now()}
 	return value, key, true
 }
 
@@ -141,8 +157,8 @@ func (s *sessions) end(value string) {
 // forget drops what is over. s.mu is held.
 func (s *sessions) forget() {
 	now := s.now()
-	for sum, until := range s.codes {
-		if !now.Before(until) {
+	for sum, one := range s.codes {
+		if !now.Before(one.until) {
 			delete(s.codes, sum)
 		}
 	}
@@ -175,7 +191,11 @@ func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	value, key, ok := s.sessions.redeem(strings.TrimSpace(asked.Code))
+	own := ""
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		own = cookie.Value
+	}
+	value, key, ok := s.sessions.redeem(strings.TrimSpace(asked.Code), own)
 	if !ok {
 		writeError(w, &coded.Error{Code: "link-over", Sentence: "this link was used already, or its time is over", Next: "get a new one: sallyport open"})
 		return

@@ -82,7 +82,7 @@ func TestABrowserSignsIn(t *testing.T) {
 		}
 	}
 	body, _ := json.Marshal(api.NewSession{Code: code})
-	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body)}); r.refused(t, "the code again", got) != "link-over" {
+	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body), header: map[string]string{"Cookie": cookie}}); r.refused(t, "the code again", got) != "link-over" {
 		t.Errorf("a code works twice: %d %s", got.status, got.body)
 	}
 	if got := r.send(request{method: "DELETE", path: "/v1/session", header: page}); got.status != 200 {
@@ -109,6 +109,21 @@ func TestALinkAndASessionEndByThemselves(t *testing.T) {
 	r.passes(13 * time.Hour)
 	if got := r.send(request{method: "GET", path: "/v1/status", header: page}); got.status != 401 {
 		t.Errorf("a session that nobody used for 13 hours: %d", got.status)
+	}
+}
+
+// The address goes to the browser as an argument, which other users of the computer can
+// read: whoever was first, a link that two used signs nobody in.
+func TestALinkThatTwoUsed(t *testing.T) {
+	r := newRig(t)
+	code := r.code()
+	first := r.signIn(code)
+	body, _ := json.Marshal(api.NewSession{Code: code})
+	if got := r.send(request{method: "POST", path: "/v1/session", body: string(body)}); r.refused(t, "the second", got) != "link-over" {
+		t.Errorf("the second: %d %s", got.status, got.body)
+	}
+	if got := r.send(request{method: "GET", path: "/v1/status", header: first}); got.status != 401 {
+		t.Errorf("the first after it: %d", got.status)
 	}
 }
 
