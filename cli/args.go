@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,21 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%s; see sallyport %s", text, strings.TrimSpace(commandWords(cmd)+" --help"))
 }
 
+// mistyped is cobra's own refusal of a command in one line, with what may have been
+// meant.
+func mistyped(err error) error {
+	text, meant, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	text = strings.TrimSuffix(text, ` for "sallyport"`)
+	return fmt.Errorf("%s%s; see sallyport --help", text, perhaps(strings.Fields(meant)))
+}
+
+func perhaps(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(words, " or ") + "?)"
+}
+
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: onlyHolds,
@@ -68,7 +84,8 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 // onlyHolds is what a command does that only holds others.
 func onlyHolds(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s has no command %q; see sallyport %s --help", cmd.Name(), args[0], commandWords(cmd))
+		cmd.SuggestionsMinimumDistance = 2 // as cobra has it for the first word
+		return usage("%s has no command %q%s; see sallyport %s --help", cmd.Name(), args[0], perhaps(cmd.SuggestionsFor(args[0])), commandWords(cmd))
 	}
 	return cmd.Help()
 }

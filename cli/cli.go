@@ -90,7 +90,8 @@ First steps:
   sallyport serve &            start the sidecar
   sallyport plugins list       see what is there and what needs an answer
   sallyport approve ID         look at one, and decide
-  sallyport clients add NAME   a token for an agent`,
+  sallyport import             the servers that your agent programs have already
+  sallyport connect            make an agent program use Sallyport`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -98,8 +99,10 @@ First steps:
 	flags.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	flags.StringVar(&c.home, "home", "", "keep everything below `DIR` instead of the system's folders (SALLYPORT_HOME)")
 	flags.IntVar(&c.passphraseFD, "secrets-passphrase-fd", -1, "keep secrets in an encrypted file, whose passphrase is read from this file descriptor `N`")
+	flags.Lookup("secrets-passphrase-fd").DefValue = "0" // none: help shows no number
 	flags.BoolVar(&c.verbose, "verbose", false, "print the log to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	addGroups(root)
 	root.AddCommand(
 		c.serveCommand(), c.openCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.connectorsCommand(), c.diffCommand(),
@@ -111,6 +114,7 @@ First steps:
 		c.importCommand(), c.connectCommand(),
 	)
 	addCompletion(root)
+	putInGroups(root)
 	return root
 }
 
@@ -127,7 +131,7 @@ func (c *command) exitCode(err error) int {
 		return exit.code
 	}
 	if isUsage(err) {
-		c.printError(fmt.Errorf("%w; see sallyport --help", err))
+		c.printError(mistyped(err))
 		return exitUsage
 	}
 	c.printError(err)

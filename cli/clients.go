@@ -162,7 +162,7 @@ connected are told at once.`,
 		Example: "  sallyport clients grant cursor notes/main files/main:read_file\n  sallyport clients grant cursor --all",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || all == (len(args) > 1) {
-				return usage("needs a name, and what to grant or --all")
+				return usage("grant needs a name, and what to grant or --all; see sallyport clients grant --help")
 			}
 			return nil
 		},
@@ -183,7 +183,7 @@ keeps what is enabled now, and sees what is enabled later only when it is grante
 		Example: "  sallyport clients revoke cursor files/main:write_file",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("needs a name, and what to revoke")
+				return usage("revoke needs a name, and what to revoke; see sallyport clients revoke --help")
 			}
 			return nil
 		},

@@ -26,8 +26,10 @@ func notServing(p health.Problem) bool { return p.Code == health.Starting }
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	Says string `json:"says"`
-	Next string `json:"next,omitempty"`
+	// Absent is something that is not there, which is no fault.
+	Absent bool   `json:"absent,omitempty"`
+	Says   string `json:"says"`
+	Next   string `json:"next,omitempty"`
 	// Keyring is how the keyring is, where that is what was looked at.
 	Keyring *api.Keyring `json:"keyring,omitempty"`
 }
@@ -92,7 +94,7 @@ func (c *command) examineSidecar(ctx context.Context) finding {
 	found := health.Ask(ctx, health.Question{StateDir: c.places().State})
 	f := finding{What: "sidecar", OK: found.Outcome == health.Healthy || found.Outcome == health.Absent, Says: found.Sentence}
 	if found.Outcome == health.Absent {
-		f.Next = "start it: sallyport serve"
+		f.Absent, f.Next = true, "start it: sallyport serve"
 	}
 	return f
 }
@@ -152,9 +154,9 @@ func (c *command) examineHost(ctx context.Context) []finding {
 func examinePrograms() []finding {
 	var findings []finding
 	for _, name := range []string{"node", "python3", "uvx"} {
-		f := finding{What: name, OK: true, Says: "not found; plugins that need it cannot start"}
+		f := finding{What: name, OK: true, Absent: true, Says: "not found; plugins that need it cannot start"}
 		if path, err := exec.LookPath(name); err == nil {
-			f.Says = path
+			f.Says, f.Absent = path, false
 		}
 		findings = append(findings, f)
 	}
@@ -173,10 +175,17 @@ func printFindings(w io.Writer, findings []finding) error {
 	p := &page{w: w}
 	for _, f := range findings {
 		mark := "ok  "
-		if !f.OK {
+		switch {
+		case !f.OK:
 			mark = "BAD "
+		case f.Absent:
+			mark = "-   "
 		}
-		begin := fmt.Sprintf("%s %-22s ", mark, f.What)
+		what := f.What
+		if len(what) > 22 {
+			what += ":"
+		}
+		begin := fmt.Sprintf("%s %-22s ", mark, what)
 		if f.Keyring != nil {
 			p.wrapped(begin, f.Says)
 		} else {

@@ -76,7 +76,7 @@ func (how *importHow) take(args []string) error {
 		if how.file != "" {
 			name, server = "file", strings.TrimPrefix(arg, "file:")
 		} else if !slices.Contains(programNames(), name) {
-			return usage("%q is no program that is known here; there are %s", name, strings.Join(programNames(), ", "))
+			return usage("name it as CLIENT:NAME: %q is no program that is known here; there are %s", name, strings.Join(programNames(), ", "))
 		}
 		how.picks = append(how.picks, api.ImportPick{Client: name, Name: server})
 	}
@@ -137,7 +137,11 @@ func (c *command) importServers(ctx context.Context, h *client.Client, how impor
 	if err := h.Post(ctx, "/v1/import", asked, &done); err != nil {
 		return err
 	}
-	return c.print(done, func(w io.Writer) error { return printImported(w, done.Results, how.dryRun) })
+	err = c.print(done, func(w io.Writer) error { return printImported(w, done.Results, how.dryRun) })
+	if err == nil && !how.all && slices.ContainsFunc(done.Results, func(r api.ImportResult) bool { return r.Problem != nil }) {
+		return &exitError{code: exitRefused} // what was named was not done; it was said above
+	}
+	return err
 }
 
 // found refuses a pick that nothing answers to.
@@ -212,10 +216,11 @@ func printImportable(w io.Writer, files []api.ImportFile) error {
 	p := &page{w: w}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CLIENT:NAME\tFILE\tWHAT IT STARTS\tSTATE")
-	n := 0
+	n, fresh := 0, false
 	for _, f := range files {
 		for _, s := range f.Servers {
 			n++
+			fresh = fresh || importState(s) == "new"
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", oneLine(f.Client+":"+s.Name, 50), shown(placeOf(f)), oneLine(startsWhat(s), 50), importState(s))
 		}
 	}
@@ -227,7 +232,7 @@ func printImportable(w io.Writer, files []api.ImportFile) error {
 	for _, f := range files {
 		printImportNotes(p, f)
 	}
-	if n > 0 {
+	if fresh {
 		p.line("next: sallyport import CLIENT:NAME, or --all; nothing of it runs before you approve it")
 	}
 	return p.err
@@ -322,7 +327,7 @@ func printImported(w io.Writer, results []api.ImportResult, dry bool) error {
 	if dry {
 		imported = "would be imported as"
 	}
-	n := 0
+	n, next := 0, ""
 	for _, r := range results {
 		name := shown(r.Client + ":" + r.Name)
 		switch {
@@ -337,10 +342,12 @@ func printImported(w io.Writer, results []api.ImportResult, dry bool) error {
 			p.line("%s: says the same as %s and shares %s", name, shown(r.SameAs), shown(r.Connector))
 			continue
 		}
-		n++
+		if n++; next == "" {
+			next = typed(r.Connector)
+		}
 		p.line("%s: %s %s", name, imported, shown(r.Connector))
 		if r.Renamed {
-			p.line("  its name was taken, or can be none here")
+			p.line("  it has another name here, since its own is taken or cannot be used")
 		}
 		for _, secret := range r.Kept {
 			p.line("  %s is in the keyring", shown(secret))
@@ -353,7 +360,7 @@ func printImported(w io.Writer, results []api.ImportResult, dry bool) error {
 	case len(results) == 0:
 		p.line("there is nothing to import")
 	case n > 0 && !dry:
-		p.line("none of it runs yet. next: sallyport approve ID")
+		p.line("none of it runs yet. next: sallyport approve %s", next)
 	}
 	return p.err
 }

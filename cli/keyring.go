@@ -28,7 +28,7 @@ func keyringFinding(k api.Keyring) finding {
 	}
 	f.Says, f.OK = k.Says, len(k.Needs) == 0 && !k.SealKey.Waiting
 	if f.OK {
-		f.Next = "nothing needs it yet; to see more: sallyport doctor --keyring"
+		f.Absent, f.Next = true, "nothing needs it yet; to see more: sallyport doctor --keyring"
 	}
 	return f
 }

@@ -26,7 +26,9 @@ func (c *command) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Be the MCP server of an agent that only starts commands", Args: exactly(),
 		Long: `Connect an agent's stdio to the running sidecar, byte for byte. Starts the
-sidecar if none runs. No plugin is ever started by this command itself.
+sidecar if none runs. No plugin is ever started by this command itself. A client of
+a new name is added and sees all that is enabled: to give it less, add it before,
+with sallyport clients add NAME --only ID.
 
 Put it into the agent's configuration as the command of an MCP server:
   {"command": "sallyport", "args": ["mcp", "--client", "claude"]}`,

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func (c *command) revokeCommand() *cobra.Command {
-	return c.operation("revoke", "End an approval: it stops, and has to be asked for again", "its approval is revoked; it does not run until it is approved again")
+	return c.operation("revoke", "End an approval: it stops, and has to be asked for again", "its approval is revoked; it does not run until: sallyport approve ID")
 }
 
 func (c *command) enableCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func (c *command) enableCommand() *cobra.Command {
 }
 
 func (c *command) disableCommand() *cobra.Command {
-	return c.operation("disable", "Keep a connector from running; its approval stays", "it does not run until: sallyport enable")
+	return c.operation("disable", "Keep a connector from running; its approval stays", "it does not run until you enable it: sallyport enable ID")
 }
 
 // operation is a command that does one thing to one connector.
@@ -34,7 +35,7 @@ func (c *command) operation(name, short, done string) *cobra.Command {
 					return err
 				}
 				return c.print(now, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%s: %s\n", shown(now.ID), done)
+					_, err := fmt.Fprintf(w, "%s: %s\n", shown(now.ID), strings.ReplaceAll(done, " ID", " "+typed(now.ID)))
 					return err
 				})
 			})

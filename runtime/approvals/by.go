@@ -39,7 +39,7 @@ func (b By) mayOperate() error {
 		return nil
 	}
 	return &coded.Error{Code: "answer-not-allowed", Sentence: "only the operator can do this, not an agent or a companion",
-		Next: "answer in the window, the browser or with sallyport decisions"}
+		Next: "answer in the window, the browser or with: sallyport decisions list"}
 }
 
 // mayAnswer is mayOperate where a setting restricts answering to the window.

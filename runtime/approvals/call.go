@@ -19,7 +19,7 @@ func (g *Gate) CallGrant(ctx context.Context, grant Grant, tool, client string) 
 		return CallGrant{}, err
 	}
 	if grant.state.probe {
-		return CallGrant{}, &coded.Error{Code: "tools-required", Sentence: "nothing is called before its tools are chosen", Next: "choose its tools"}
+		return CallGrant{}, &coded.Error{Code: "tools-required", Sentence: "nothing is called before its tools are chosen", Next: "choose its tools: sallyport approve " + word(grant.ID())}
 	}
 	live := grant.state.live.Load()
 	if live == nil {

@@ -266,7 +266,7 @@ func (g *Gate) settleCall(ctx context.Context, w *callWait) error {
 		return &coded.Error{Code: "call-denied", Sentence: "the operator denied this call", Next: "do not try it again without asking why"}
 	case DecisionExpired:
 		return &coded.Error{Code: "call-expired", Sentence: "nobody answered in time, so the call was not made",
-			Next: "the operator answers with sallyport decisions; then try again"}
+			Next: "the operator sees and answers it with sallyport decisions watch; then try again"}
 	}
 	if w.code == codeScopeChanged {
 		return ScopeChanged()

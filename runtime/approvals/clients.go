@@ -17,6 +17,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/audit"
+	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
 
@@ -60,7 +61,8 @@ func (g *Gate) AddClient(ctx context.Context, name string, scope Scope, by By) (
 		return "", err
 	}
 	if _, there := (*g.clients.Load())[name]; there {
-		return "", coded.New("client-exists", fmt.Sprintf("there is a client %q already", name))
+		return "", &coded.Error{Code: "client-exists", Sentence: fmt.Sprintf("there is a client %q already", name),
+			Next: "choose another name; or give that one a new token: sallyport clients rotate " + env.Quote(name)}
 	}
 	c := client{schemaVersion, tokenSum(token), Client{Name: name, Scope: scope, At: g.now(), By: by}}
 	t := newTransaction()
@@ -212,12 +214,12 @@ func (g *Gate) clientMay(name string, id plugins.ID, tool string) *coded.Error {
 	c := (*g.clients.Load())[name]
 	switch {
 	case c == nil:
-		return &coded.Error{Code: codeDenied, Sentence: "the caller is not a client that the operator added", Next: "add it with sallyport clients add"}
+		return &coded.Error{Code: codeDenied, Sentence: "the caller is not a client that the operator added", Next: "add it: sallyport clients add NAME"}
 	case c.Scope.All || c.Scope.covers(id.String(), tool):
 		return nil
 	}
 	// The same words whether or not the tool exists: a client never learns that.
-	return &coded.Error{Code: codeDenied, Sentence: "the client has no such tool", Next: "the operator can grant it with sallyport clients"}
+	return &coded.Error{Code: codeDenied, Sentence: "the client has no such tool", Next: "the operator can grant it: sallyport clients grant NAME ID:TOOL"}
 }
 
 // checkClientName refuses, with what cannot be seen, what has a meaning in the
@@ -235,7 +237,9 @@ func checkClientName(name string) error {
 	return nil
 }
 
-func unknownClient() error { return coded.New("client-unknown", "there is no such client") }
+func unknownClient() error {
+	return &coded.Error{Code: "client-unknown", Sentence: "there is no such client", Next: "see which there are: sallyport clients list"}
+}
 
 func newToken() string {
 	random := make([]byte, 32)

@@ -133,4 +133,4 @@ func decisionClosed(d Decision) error {
 		Next: "look at the connector's state; ask again if needed"}
 }
 
-var errNoDecision = coded.Error{Code: "decision-unknown", Sentence: "there is no such decision", Next: "list the open ones with sallyport decisions"}
+var errNoDecision = coded.Error{Code: "decision-unknown", Sentence: "there is no such decision", Next: "see the open ones: sallyport decisions list"}

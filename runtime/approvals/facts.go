@@ -116,7 +116,7 @@ func unpinned(r Resolved, accepted bool) error {
 		if !f.Fixed() {
 			return &coded.Error{Code: "unpinned-not-accepted",
 				Sentence: fmt.Sprintf("it downloads code at every start (%s), which is code not fixed by this approval", Visible(f.String())),
-				Next:     "fix the code first (sallyport vendor " + env.Quote(r.Connector.ID.String()) + "), or accept that it may change (--accept-unpinned)"}
+				Next:     "fix the code first: sallyport vendor " + word(r.Connector.ID) + "; or accept that it may change: sallyport approve " + word(r.Connector.ID) + " --accept-unpinned"}
 		}
 	}
 	return nil

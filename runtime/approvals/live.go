@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/plugins"
 )
 
 // ToolState says whether one definition of a running server may be used.
@@ -46,8 +47,8 @@ func (g *Gate) Live(grant Grant, offer Offer) []ToolState {
 	live := &liveOffer{}
 	var states []ToolState
 	live.tools, states = compareTools(grant, approved, offeredTools(offer.Tools))
-	live.prompts = comparePinned(approved.Prompts, offeredBy(offer.Prompts, "name", PinPrompt))
-	live.templates = comparePinned(approved.Templates, offeredBy(offer.Templates, "uriTemplate", PinTemplate))
+	live.prompts = comparePinned(grant.ID(), approved.Prompts, offeredBy(offer.Prompts, "name", PinPrompt))
+	live.templates = comparePinned(grant.ID(), approved.Templates, offeredBy(offer.Templates, "uriTemplate", PinTemplate))
 	grant.state.live.Store(live)
 	g.mu.Lock()
 	g.tell(Event{"tools", grant.ID(), firstBlocked(states)})
@@ -69,7 +70,7 @@ func compareTools(grant Grant, approved *toolsApproval, now []offered) (map[stri
 	states := make([]ToolState, 0, len(now))
 	set := grant.state.fields.Permitted.Set()
 	for _, o := range now {
-		why := judgeTool(approved, o)
+		why := judgeTool(grant.ID(), approved, o)
 		if why == nil && !set.AllowsTool(o.name) {
 			why = toolNotPermitted(o.name)
 		}
@@ -93,26 +94,26 @@ func compareTools(grant Grant, approved *toolsApproval, now []offered) (map[stri
 	return calls, states
 }
 
-func judgeTool(approved *toolsApproval, o offered) *coded.Error {
+func judgeTool(id plugins.ID, approved *toolsApproval, o offered) *coded.Error {
 	if o.err != nil {
 		return o.err
 	}
 	if at := slices.IndexFunc(approved.Tools, func(p pinned) bool { return p.Name == o.name }); at >= 0 {
 		if approved.Tools[at].Pin != o.pin {
-			return toolChanged(o.name)
+			return toolChanged(id, o.name)
 		}
 		return nil
 	}
 	switch pin, known := approved.Offered[o.name]; {
 	case !known:
-		return toolAdded(o.name)
+		return toolAdded(id, o.name)
 	case pin != o.pin:
-		return toolChanged(o.name)
+		return toolChanged(id, o.name)
 	}
-	return toolNotGranted(o.name)
+	return toolNotGranted(id, o.name)
 }
 
-func comparePinned(approved []pinned, now []offered) map[string]*coded.Error {
+func comparePinned(id plugins.ID, approved []pinned, now []offered) map[string]*coded.Error {
 	out := make(map[string]*coded.Error, len(now))
 	for _, o := range now {
 		why := o.err
@@ -120,9 +121,9 @@ func comparePinned(approved []pinned, now []offered) map[string]*coded.Error {
 			at := slices.IndexFunc(approved, func(p pinned) bool { return p.Name == o.name })
 			switch {
 			case at < 0:
-				why = toolAdded(o.name)
+				why = toolAdded(id, o.name)
 			case approved[at].Pin != o.pin:
-				why = toolChanged(o.name)
+				why = toolChanged(id, o.name)
 			}
 		}
 		out[o.name] = why

@@ -84,7 +84,7 @@ func (g *Gate) LoginGrant(ctx context.Context, id plugins.ID, by By) (grant Gran
 		return Grant{}, "", err
 	}
 	if resolved.Identity != r.Run.Identity {
-		return Grant{}, "", changedNow(r.Run.Fields, resolved.Fields)
+		return Grant{}, "", changedNow(id, r.Run.Fields, resolved.Fields)
 	}
 	launch, err := g.launch(ctx, resolved)
 	if err != nil {

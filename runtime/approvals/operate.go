@@ -32,14 +32,14 @@ func (g *Gate) Enable(ctx context.Context, id plugins.ID, by By) error {
 	r := g.records[id]
 	g.mu.Unlock()
 	if r == nil || r.Run == nil {
-		return &coded.Error{Code: "never-approved", Sentence: "there is no approval to enable", Next: "review it and answer (sallyport approve)"}
+		return &coded.Error{Code: "never-approved", Sentence: "there is no approval to enable", Next: "review it and answer: sallyport approve " + word(id)}
 	}
 	resolved, err := g.resolve(ctx, id, Full, r.Run.Path)
 	if err != nil {
 		return err
 	}
 	if resolved.Identity != r.Run.Identity {
-		return changedNow(r.Run.Fields, resolved.Fields)
+		return changedNow(id, r.Run.Fields, resolved.Fields)
 	}
 	err = g.operate(ctx, id, by, audit.Enable, nil, func(now *record) error {
 		if now.Run == nil || now.Run.Identity != resolved.Identity {
@@ -88,7 +88,7 @@ func (g *Gate) operate(ctx context.Context, id plugins.ID, by By, action string,
 		if problem := g.problemOf(id); problem != nil {
 			return problem
 		}
-		return &coded.Error{Code: "never-approved", Sentence: "there is no approval of it", Next: "look at sallyport plugins list"}
+		return &coded.Error{Code: "never-approved", Sentence: "there is no approval of it", Next: "see how each stands: sallyport plugins list"}
 	}
 	r := old.changed()
 	if err := act(r); err != nil {

@@ -52,7 +52,7 @@ func (g *Gate) tryGrant(ctx context.Context, d Decision, p *probe) (Grant, error
 		return Grant{}, err
 	}
 	if resolved.Identity != d.Identity {
-		return Grant{}, changedNow(d.Fields, resolved.Fields)
+		return Grant{}, changedNow(d.Subject(), d.Fields, resolved.Fields)
 	}
 	launch, err := g.launch(ctx, resolved)
 	if err != nil {

@@ -5,15 +5,20 @@ import (
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/env"
+	"sallyport/runtime/plugins"
 )
 
+// word is the connector as a command takes it.
+func word(id plugins.ID) string { return Visible(env.Quote(id.String())) }
+
 // changedNow is the refusal for a difference between approved and present fields.
-func changedNow(approved, now Fields) *coded.Error {
+func changedNow(id plugins.ID, approved, now Fields) *coded.Error {
 	changes := Changes(approved, now)
 	if len(changes) == 0 {
 		return coded.New("artifact-changed", "it is no longer what was approved")
 	}
-	e := reason(changes[0].Code)
+	e := reason(id, changes[0].Code)
 	if others := len(codesOf(changes)) - 1; others > 0 {
 		e.Sentence += fmt.Sprintf(" (and %d more)", others)
 	}
@@ -31,7 +36,7 @@ func codesOf(changes []Change) []string {
 }
 
 // reason words a code of spec/approval.md 2.1.
-func reason(code string) *coded.Error {
+func reason(id plugins.ID, code string) *coded.Error {
 	what, ok := map[string]string{
 		"binding-changed":     "its name or the place it came from changed since it was approved",
 		"publisher-changed":   "it is no longer signed by whom it was when it was approved",
@@ -52,19 +57,19 @@ func reason(code string) *coded.Error {
 	if !ok {
 		what = strings.ReplaceAll(code, "-", " ")
 	}
-	return &coded.Error{Code: code, Sentence: what, Next: "look at what changed (sallyport diff), then approve it again"}
+	return &coded.Error{Code: code, Sentence: what, Next: "look at what changed: sallyport diff " + word(id) + "; then approve it again: sallyport approve " + word(id)}
 }
 
 const codeDenied = "permission-denied"
 
-func toolChanged(name string) *coded.Error {
+func toolChanged(id plugins.ID, name string) *coded.Error {
 	return &coded.Error{Code: "tool-changed", Sentence: fmt.Sprintf("the definition of %q changed since it was approved", Visible(name)),
-		Next: "review the tool and choose the tools again"}
+		Next: "look at what changed: sallyport diff " + word(id) + "; then choose the tools again: sallyport approve " + word(id)}
 }
 
-func toolAdded(name string) *coded.Error {
+func toolAdded(id plugins.ID, name string) *coded.Error {
 	return &coded.Error{Code: "tool-added", Sentence: fmt.Sprintf("%q was added since the tools were chosen", Visible(name)),
-		Next: "review the tool and choose the tools again"}
+		Next: "look at what changed: sallyport diff " + word(id) + "; then choose the tools again: sallyport approve " + word(id)}
 }
 
 func toolDuplicate(name string) *coded.Error {
@@ -74,12 +79,12 @@ func toolDuplicate(name string) *coded.Error {
 
 func toolMissing(name string) *coded.Error {
 	return &coded.Error{Code: "tool-missing", Sentence: fmt.Sprintf("the server does not offer %q now", Visible(name)),
-		Next: "look at what it offers (sallyport tools)"}
+		Next: "see what there is: sallyport tools"}
 }
 
-func toolNotGranted(name string) *coded.Error {
+func toolNotGranted(id plugins.ID, name string) *coded.Error {
 	return &coded.Error{Code: codeDenied, Sentence: fmt.Sprintf("%q is not among the tools that the operator allowed", Visible(name)),
-		Next: "choose the tools again to allow it"}
+		Next: "to allow it, choose the tools again: sallyport approve " + word(id)}
 }
 
 func toolNotPermitted(name string) *coded.Error {

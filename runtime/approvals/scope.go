@@ -54,7 +54,8 @@ func (s Scope) check() error {
 	for _, line := range s.Only {
 		id, _, _ := entry(line)
 		if _, err := plugins.ParseID(id); err != nil || Visible(line) != line {
-			return coded.New("scope-invalid", fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(line)))
+			return &coded.Error{Code: "scope-invalid", Sentence: fmt.Sprintf("the scope entry %q is not PLUGIN/SERVER or PLUGIN/SERVER:TOOL", Visible(line)),
+				Next: "see the whole names: sallyport tools"}
 		}
 		connectors[id] = true
 	}

@@ -10,7 +10,7 @@ import (
 
 // firstSentence opens a question about something new.
 func firstSentence(r Resolved) string {
-	name := strings.TrimSpace(Visible(r.Connector.ID.Plugin) + " " + Visible(r.Connector.Version))
+	name := strings.TrimSpace(called(r) + " " + Visible(r.Connector.Version))
 	if r.Connector.Transport == plugins.Stdio {
 		return name + " wants to run a program on this computer."
 	}
@@ -24,9 +24,18 @@ func firstSentence(r Resolved) string {
 	return fmt.Sprintf("%s wants to connect to %s.", name, Visible(host))
 }
 
+// called is the name that its reader knows: the plugin's, or, where the operator
+// wrote the connector down, the one that was given to it.
+func called(r Resolved) string {
+	if r.Connector.Format == plugins.ByHand {
+		return Visible(r.Connector.ID.Server)
+	}
+	return Visible(r.Connector.ID.Plugin)
+}
+
 // changedSentence opens a question about something that was approved before.
 func changedSentence(base *before, now Resolved, d Diff) string {
-	name := Visible(now.Connector.ID.Plugin)
+	name := called(now)
 	parts := append(fileWords(d), launchWords(d.Launch)...)
 	parts = append(parts, toolWords(d.Tools)...)
 	if old, new := base.Fields.Version, now.Connector.Version; old != new {

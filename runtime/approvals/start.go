@@ -43,7 +43,7 @@ func (g *Gate) Grant(ctx context.Context, id plugins.ID) (Grant, error) {
 		return Grant{}, err
 	}
 	if resolved.Identity != r.Run.Identity {
-		why := changedNow(r.Run.Fields, resolved.Fields)
+		why := changedNow(id, r.Run.Fields, resolved.Fields)
 		g.endBecause(id, r, why)
 		return Grant{}, why
 	}
@@ -98,23 +98,23 @@ func (g *Gate) mayRun(id plugins.ID) (*record, *coded.Error) {
 	r := g.records[id]
 	switch {
 	case r == nil || r.Run == nil && r.Revoked == nil && r.Denied == nil:
-		return nil, &coded.Error{Code: "never-approved", Sentence: "nobody has approved it", Next: "review it and answer (sallyport approve)"}
+		return nil, &coded.Error{Code: "never-approved", Sentence: "nobody has approved it", Next: "review it and answer: sallyport approve " + word(id)}
 	case r.Disabled != nil:
-		return nil, &coded.Error{Code: "disabled", Sentence: "the operator disabled it", Next: "enable it again (sallyport enable)"}
+		return nil, &coded.Error{Code: "disabled", Sentence: "the operator disabled it", Next: "let it run again: sallyport enable " + word(id)}
 	case r.Run == nil && r.Revoked != nil:
-		return nil, &coded.Error{Code: "revoked", Sentence: "its approval was revoked", Next: "review it and approve it again (sallyport approve)"}
+		return nil, &coded.Error{Code: "revoked", Sentence: "its approval was revoked", Next: "review it and approve it again: sallyport approve " + word(id)}
 	case r.Denied != nil && (r.Run == nil || r.Denied.Identity == r.Run.Identity):
-		return nil, errDenied()
+		return nil, errDenied(id)
 	case g.trouble[id] != nil:
 		return nil, g.trouble[id].why
 	case r.Tools == nil:
-		return nil, &coded.Error{Code: "tools-required", Sentence: "it may run, but nobody has chosen its tools yet", Next: "choose its tools (sallyport approve --tools)"}
+		return nil, &coded.Error{Code: "tools-required", Sentence: "it may run, but nobody has chosen its tools yet", Next: "choose its tools: sallyport approve " + word(id)}
 	}
 	return r, nil
 }
 
-func errDenied() *coded.Error {
-	return &coded.Error{Code: "denied", Sentence: "the operator denied it", Next: "ask again if that was a mistake (sallyport approve)"}
+func errDenied(id plugins.ID) *coded.Error {
+	return &coded.Error{Code: "denied", Sentence: "the operator denied it", Next: "if that was a mistake, answer again: sallyport approve " + word(id)}
 }
 
 // problemOf says why the sealed record of id does not count. g.mu is held.
@@ -182,7 +182,7 @@ func (g *Gate) Recheck(ctx context.Context, id plugins.ID) Status {
 		case err != nil:
 			g.endBecause(id, r, refusalOf(err))
 		case resolved.Identity != r.Run.Identity:
-			g.endBecause(id, r, changedNow(r.Run.Fields, resolved.Fields))
+			g.endBecause(id, r, changedNow(id, r.Run.Fields, resolved.Fields))
 		}
 	}
 	return g.Status(ctx, id)

@@ -148,7 +148,7 @@ func (g *Gate) statusOf(id plugins.ID, now Resolved, err error) Status {
 	case problem != nil:
 		return say(ApprovalRequired, problem)
 	case r != nil && r.Denied != nil && r.Denied.Identity == s.Identity:
-		return say(Denied, errDenied())
+		return say(Denied, errDenied(id))
 	case matches || r != nil && r.Disabled != nil && r.Run != nil:
 		return say(g.stateOfRecord(id))
 	}
@@ -156,11 +156,11 @@ func (g *Gate) statusOf(id plugins.ID, now Resolved, err error) Status {
 		return say(ApprovalRequired, f.why)
 	}
 	if r != nil && r.Run != nil {
-		return say(ApprovalRequired, changedNow(r.Run.Fields, now.Fields))
+		return say(ApprovalRequired, changedNow(id, r.Run.Fields, now.Fields))
 	}
 	_, why := g.mayRun(id)
 	if why == nil || why.Code == "denied" || why.Code == "tools-required" {
-		why = &coded.Error{Code: "never-approved", Sentence: "nobody has approved it as it is now", Next: "review it and answer (sallyport approve)"}
+		why = &coded.Error{Code: "never-approved", Sentence: "nobody has approved it as it is now", Next: "review it and answer: sallyport approve " + word(id)}
 	}
 	return say(ApprovalRequired, why)
 }
@@ -172,7 +172,7 @@ func (g *Gate) stateOfOpen(open *Decision) (State, *coded.Error) {
 	if open.State == DecisionProbing {
 		return Probing, &coded.Error{Code: "probing", Sentence: "it was allowed and is being tried for the first time", Next: "wait a moment"}
 	}
-	return Pending, &coded.Error{Code: "pending", Sentence: "a question about it is open", Next: "answer it (sallyport decisions)"}
+	return Pending, &coded.Error{Code: "pending", Sentence: "a question about it is open", Next: "answer it: sallyport approve " + word(open.Subject())}
 }
 
 // stateOfRecord is the state of an approval that is met but not enabled.

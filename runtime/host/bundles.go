@@ -58,7 +58,7 @@ func (h *Host) notOurs(ctx context.Context, plugin string, err error) error {
 		return &coded.Error{Code: "plugin-unknown", Sentence: "there is no plugin of that name", Next: "see what there is: sallyport plugins list"}
 	}
 	return &coded.Error{Code: "not-installed", Sentence: fmt.Sprintf("the plugin lies in %s, where Sallyport did not put it", p.Source),
-		Next: "change or remove its folder yourself; sallyport revoke ends its approvals"}
+		Next: "change or remove its folder yourself; to end its approvals: sallyport revoke " + plugin}
 }
 
 func (h *Host) serversOf(ctx context.Context, plugin string) (servers []string) {

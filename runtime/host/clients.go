@@ -9,6 +9,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
+	"sallyport/runtime/env"
 	"sallyport/runtime/mcp/gateway"
 )
 
@@ -36,7 +37,7 @@ func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (
 	if coded.Of(err) == "client-unknown" {
 		if h.Gate.WasRemoved(name) {
 			return "", &coded.Error{Code: "client-removed", Sentence: "the operator removed this client",
-				Next: "to let it in again: sallyport clients add"}
+				Next: "to let it in again: sallyport clients add " + env.Quote(name)}
 		}
 		if _, err := h.Gate.AddClient(ctx, name, approvals.Scope{All: true}, by); err != nil && coded.Of(err) != "client-exists" {
 			return "", err

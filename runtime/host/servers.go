@@ -156,7 +156,7 @@ func (h *Host) record(action, result string, e mcp.Event) {
 func (h *Host) park(e mcp.Event) {
 	why := coded.New("parked", "the server failed too often and is not started any more")
 	errors.As(e.Err, &why)
-	why.Next = "look at sallyport plugins show, then: sallyport enable"
+	why.Next = "look at its last output: sallyport plugins show " + e.ID.String() + "; then let it run again: sallyport enable " + e.ID.String()
 	if err := h.Gate.Park(h.ctx, e.ID, why); err != nil {
 		h.log.Error("a server could not be parked", "connector", e.ID.String(), "error", err)
 	}

@@ -95,7 +95,7 @@ func (e *HandEdit) index(name string) int { return slices.Index(e.Names(), name)
 func (e *HandEdit) Add(name string, entry HandEntry) error {
 	if e.index(name) >= 0 {
 		return &coded.Error{Code: "connector-exists", Sentence: fmt.Sprintf("there is a connector %s already", show(name)),
-			Next: "choose another name, or remove that one: sallyport connectors remove NAME"}
+			Next: "choose another name, or remove that one: sallyport connectors remove " + name}
 	}
 	if err := CheckHand(name, entry); err != nil {
 		return err

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// helpGroup is a part of the list of commands, so that a newcomer reads five short
+// lists and not a long one.
+type helpGroup struct {
+	title    string
+	commands []string
+}
+
+func helpGroups() []helpGroup {
+	return []helpGroup{
+		{"Look:", []string{"open", "serve", "status", "health", "doctor", "audit"}},
+		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "digest"}},
+		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
+		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},
+		{"Secrets and signing in:", []string{"secrets", "login", "logout"}},
+	}
+}
+
+func addGroups(root *cobra.Command) {
+	for _, g := range helpGroups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+	}
+}
+
+// putInGroups leaves what is in none for the list at the end.
+func putInGroups(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		for _, g := range helpGroups() {
+			if slices.Contains(g.commands, cmd.Name()) {
+				cmd.GroupID = g.title
+			}
+		}
+	}
+}
