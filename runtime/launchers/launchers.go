@@ -60,8 +60,11 @@ func Recognise(command string, args []string) []Fetch {
 }
 
 func recognise(words []string, depth int) []Fetch {
-	if len(words) == 0 || depth == 0 {
+	if len(words) == 0 {
 		return nil
+	}
+	if depth == 0 { // nobody needs so many: what is behind them is not looked for
+		return []Fetch{{Launcher: programName(words[0]), Pin: Floating}}
 	}
 	name, args := programName(words[0]), words[1:]
 	if read, known := readers()[name]; known {

@@ -58,12 +58,14 @@ func named(launcher string, packages, rest []string) []Fetch {
 	return fetches
 }
 
-// nodePackage reads NAME, @SCOPE/NAME, either with @VERSION, or a git address.
+// nodePackage reads NAME, @SCOPE/NAME, either with @VERSION, or an address. A commit
+// of git names the package as an exact version does: what that depends on is chosen at
+// each start. Behind any other address # names nothing.
 func nodePackage(launcher, spec string) Fetch {
 	f := Fetch{Launcher: launcher, Package: spec, Pin: Floating}
 	if strings.Contains(spec, "://") || strings.HasPrefix(spec, "git+") || strings.HasPrefix(spec, "github:") {
-		if _, commit, ok := strings.Cut(spec, "#"); ok && isCommit(commit) {
-			f.Pin = Digest
+		if _, commit, ok := strings.Cut(spec, "#"); ok && isCommit(commit) && strings.HasPrefix(spec, "git") {
+			f.Pin = Exact
 		}
 		return f
 	}

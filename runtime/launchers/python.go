@@ -53,12 +53,12 @@ func pythonPackages(launcher string, specs []string) (fetches []Fetch) {
 }
 
 // pythonPackage reads NAME, NAME[extra], NAME@VERSION, NAME==VERSION, NAME>=…, or
-// an address.
+// an address: as with npm, a commit of git is an exact version and no more.
 func pythonPackage(launcher, spec string) Fetch {
 	f := Fetch{Launcher: launcher, Package: spec, Pin: Floating}
 	if strings.Contains(spec, "://") {
-		if at := strings.LastIndex(spec, "@"); at > 0 && isCommit(strings.TrimSuffix(spec[at+1:], "#")) {
-			f.Pin = Digest
+		if at := strings.LastIndex(spec, "@"); at > 0 && isCommit(strings.TrimSuffix(spec[at+1:], "#")) && strings.Contains(spec, "git+") {
+			f.Pin = Exact
 		}
 		return f
 	}

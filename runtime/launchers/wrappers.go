@@ -55,10 +55,9 @@ func skipOptions(args, valued []string) []string {
 // command; env -S holds a whole command line in one word.
 func skipAssignments(args, valued []string) ([]string, bool) {
 	for i, word := range args {
-		if line, ok := strings.CutPrefix(word, "-S"); ok && line != "" {
+		if line, ok := splitString(word); ok && line != "" {
 			return append(shellWords(line), args[i+1:]...), true
-		}
-		if (word == "-S" || word == "--split-string") && i+1 < len(args) {
+		} else if ok && i+1 < len(args) {
 			return append(shellWords(args[i+1]), args[i+2:]...), true
 		}
 		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
@@ -90,4 +89,17 @@ func skipSlashes(args []string) ([]string, bool) {
 		return shellWords(args[0]), true
 	}
 	return args, len(args) > 0
+}
+
+// splitString takes the command line out of env's -S, which may stand behind other
+// letters, or of its long form; "" where the next word is the line.
+func splitString(word string) (string, bool) {
+	if line, ok := strings.CutPrefix(word, "--split-string"); ok {
+		return strings.TrimPrefix(line, "="), true
+	}
+	letters, ok := strings.CutPrefix(word, "-")
+	if !ok {
+		return "", false
+	}
+	return strings.CutPrefix(strings.TrimLeft(letters, "iv0"), "S")
 }
