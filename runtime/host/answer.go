@@ -39,7 +39,10 @@ func (h *Host) AskTools(ctx context.Context, id plugins.ID, by approvals.By) (ap
 // tools may be used. Where it allows an act on a bundle, that is done. Either goes on when ctx ends, so that a closed window does
 // not decide; ending the decision ends it.
 func (h *Host) Answer(ctx context.Context, decision string, answer approvals.Answer, by approvals.By) (approvals.Decision, error) {
+	h.answering.RLock()
 	answered, err := h.Gate.Answer(ctx, decision, answer, by)
+	carriedOut := h.answering.RUnlock
+	defer func() { carriedOut() }()
 	if err == nil && answered.Bundle != nil && !answer.Allow {
 		h.sweepInstallations() // what was staged for it is needed no more
 	}
@@ -57,7 +60,9 @@ func (h *Host) Answer(ctx context.Context, decision string, answer approvals.Ans
 		err      error
 	}
 	tried := make(chan outcome, 1)
+	carriedOut = func() {}
 	h.work.Go(func() {
+		defer h.answering.RUnlock()
 		next, err := carryOut(answered)
 		tried <- outcome{next, err}
 	})

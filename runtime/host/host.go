@@ -123,6 +123,7 @@ type Host struct {
 	changes       changes
 	skills        skillBook
 	installations installations
+	answering     sync.RWMutex // held for reading from an answer until it is carried out
 	logins        logins
 	notify        subscribers
 

@@ -95,10 +95,11 @@ func (h *Host) tidyInstallations(ctx context.Context) {
 	if unknown != nil {
 		return
 	}
+	if !h.answering.TryLock() {
+		return // one may be carried out now: next time
+	}
+	defer h.answering.Unlock()
 	for _, d := range h.Gate.Unfinished() {
-		if d.AnsweredAt == nil || !d.AnsweredAt.Before(h.StartedAt) {
-			continue // it is being carried out now
-		}
 		if _, err := h.Gate.BundleDone(ctx, d.ID, h.cameTrue(d)); err != nil {
 			h.log.Error("the end of a decision cannot be recorded", "decision", d.ID, "error", err)
 		}

@@ -307,3 +307,33 @@ func TestAStagedBundleOutlivesAStartWithoutTheSealKey(t *testing.T) {
 		t.Errorf("after the yes it is %s", done.State)
 	}
 }
+
+// What an earlier run was killed in the middle of is told as soon as decisions count,
+// also where the keyring gives the seal key late; then it can be asked about again.
+func TestWhatWasInterruptedIsToldOnceTheSealKeyIsThere(t *testing.T) {
+	r, ring := newRig(t), newKeyring()
+	r.keyring = ring
+	h := r.open()
+	d := r.asked(h, r.source("demo", "1.0.0"))
+	if _, err := h.Gate.Answer(t.Context(), d.ID, approvals.Answer{Allow: true}, operator); err != nil {
+		t.Fatal(err) // which nobody carries out
+	}
+	r.close(h)
+
+	release := ring.hold("get")
+	defer release()
+	h = r.open()
+	defer r.close(h)
+	h.Start()
+	release()
+	becomes(t, "the decision is over", func() bool {
+		got, err := h.Gate.Decision(t.Context(), d.ID)
+		return err == nil && !got.Open()
+	})
+	if got, err := h.Gate.Decision(t.Context(), d.ID); err != nil || got.State != approvals.DecisionFailed || got.Code != "interrupted" {
+		t.Errorf("it is %s %s (%v)", got.State, got.Code, err)
+	}
+	if done := yes(t, h, r.asked(h, r.source("demo", "1.0.0"))); done.State != approvals.DecisionAllowed {
+		t.Errorf("asked anew it is %s", done.State)
+	}
+}
