@@ -38,8 +38,12 @@ func find(ctx context.Context, h *client.Client, id string) (api.Connector, erro
 		return api.Connector{}, &coded.Error{Code: "plugin-unknown", Sentence: "there is no plugin " + quote(id),
 			Next: "see what there is: sallyport plugins list"}
 	}
+	var ids []string
+	for _, one := range found {
+		ids = append(ids, typed(one.ID))
+	}
 	return api.Connector{}, &coded.Error{Code: "plugin-ambiguous", Sentence: id + " stands for more than one server",
-		Next: "name one: " + found[0].ID + ", " + found[1].ID + ", …"}
+		Next: "name one: " + strings.Join(ids, ", ")}
 }
 
 // pathOf is a connector's address in the API.

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"sallyport/api"
 	"sallyport/api/client"
 	"sallyport/internal/coded"
+	"sallyport/runtime/plugins"
 )
 
 // bundleAnswer is how a question about a bundle is answered.
@@ -94,7 +98,11 @@ old connector stays until you remove it.`,
 		Example: "  sallyport vendor connectors/everything\n  sallyport vendor connectors/everything --version 2026.1.14",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withConnector(cmd.Context(), args[0], func(h *client.Client, one api.Connector) error {
-				return c.install(cmd.Context(), h, pathOf(one, "/vendor"), api.Vendoring{Version: version}, how)
+				err := c.install(cmd.Context(), h, pathOf(one, "/vendor"), api.Vendoring{Version: version}, how)
+				if err == nil && one.Plugin == plugins.ByHand {
+					c.say("%s is still there; to have only the bundle: sallyport connectors remove %s", shown(one.ID), typed(one.Server))
+				}
+				return err
 			})
 		},
 	}
@@ -174,8 +182,10 @@ func (c *command) install(ctx context.Context, h *client.Client, path string, bo
 	return c.answerBundle(ctx, h, d.Decision, how)
 }
 
-// follow waits until a bundle is staged. Whoever stops waiting ends it.
+// follow waits until a bundle is staged. Whoever stops waiting, by Ctrl-C too, ends it.
 func (c *command) follow(ctx context.Context, h *client.Client, now api.Installation) (api.Installation, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	begun, path := time.Now(), "/v1/installations/"+url.PathEscape(now.ID)
 	progress := c.progress()
 	defer progress.end()
@@ -184,6 +194,7 @@ func (c *command) follow(ctx context.Context, h *client.Client, now api.Installa
 		if err := h.Get(ctx, path, query, &now); err != nil {
 			if ctx.Err() != nil {
 				_ = h.Post(context.WithoutCancel(ctx), path+"/cancel", nil, &now)
+				err = errCancelled()
 			}
 			return now, err
 		}
@@ -195,10 +206,12 @@ func (c *command) follow(ctx context.Context, h *client.Client, now api.Installa
 	case now.Error != nil:
 		return now, &coded.Error{Code: now.Error.Code, Sentence: now.Error.Message, Next: now.Error.Details.Next, Path: now.Error.Details.Path}
 	case now.State != "asked":
-		return now, coded.New("cancelled", "it was cancelled; nothing of it is kept")
+		return now, errCancelled()
 	}
 	return now, nil
 }
+
+func errCancelled() error { return coded.New("cancelled", "it was cancelled; nothing of it is kept") }
 
 // answerBundle shows a question about a bundle and answers it.
 func (c *command) answerBundle(ctx context.Context, h *client.Client, d api.Decision, how bundleAnswer) error {

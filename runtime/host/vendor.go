@@ -60,10 +60,10 @@ func vendored(c plugins.Connector) (launchers.Fetch, error) {
 	switch {
 	case c.Transport != plugins.Stdio || len(fetches) == 0:
 		return launchers.Fetch{}, &coded.Error{Code: "vendor-not-needed", Sentence: "it downloads no code when it starts, as far as its command line says",
-			Next: "approve it as it is: sallyport approve ID"}
+			Next: "approve it as it is: sallyport approve " + env.Quote(c.ID.String())}
 	case len(fetches) > 1 || !fetches[0].NPM:
 		return launchers.Fetch{}, &coded.Error{Code: "vendor-unsupported", Sentence: fmt.Sprintf("only one package of npm can be made a bundle, and this starts %s", approvals.Visible(fetches[0].String())),
-			Next: "install it from its source, or accept that its code may change: sallyport approve ID --accept-unpinned"}
+			Next: "install it from its source, or accept that its code may change: sallyport approve " + env.Quote(c.ID.String()) + " --accept-unpinned"}
 	}
 	return fetches[0], nil
 }
