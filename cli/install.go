@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -267,6 +269,9 @@ func printBundle(p *page, d api.Decision) {
 	p.field("from", shown(b.Source))
 	p.field("signed by", signer(b.Publisher))
 	p.field("servers", shown(strings.Join(b.Servers, ", ")))
+	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
+		p.field("gets", shown(name+" from "+b.Env[name]))
+	}
 	if b.Files > 0 {
 		p.field("files", count(b.Files, "file", "files")+", "+size(b.Bytes))
 	}

@@ -4353,8 +4353,12 @@ export interface components {
             bytes: number;
             changes?: components["schemas"]["ApprovalsFileCounts"];
             digest: string;
+            env?: {
+                [key: string]: string;
+            };
             files: number;
             format: string;
+            inherit?: string[];
             plugin: string;
             publisher?: string;
             purge?: boolean;

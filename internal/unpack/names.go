@@ -82,9 +82,9 @@ func isASCII(s string) bool {
 	return true
 }
 
-// impossibleOnWindows reports whether Windows cannot have a file or folder with
+// ImpossibleOnWindows reports whether Windows cannot have a file or folder with
 // the last name of p, or would take it for another.
-func impossibleOnWindows(p string) bool {
+func ImpossibleOnWindows(p string) bool {
 	name := path.Base(p)
 	if strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") || strings.ContainsAny(name, `<>:"|?*`) {
 		return true

@@ -198,7 +198,7 @@ func (t *Target) add(p string, dir bool) error {
 	if t.result.Entries++; t.result.Entries > t.limits.Entries {
 		return tooMany(t.limits.Entries)
 	}
-	if impossibleOnWindows(p) {
+	if ImpossibleOnWindows(p) {
 		if runtime.GOOS == "windows" {
 			return notOnWindows(p)
 		}

@@ -50,6 +50,10 @@ type BundleQuestion struct {
 	Changes *FileCounts `json:"changes,omitempty"`
 	// Purge removes the plugin's own data too (uninstall only).
 	Purge bool `json:"purge,omitempty"`
+	// Env and Inherit are the operator's own words about the connector that this is made
+	// of: references and names, which go to its entry in config.json with the allow.
+	Env     map[string]string `json:"env,omitempty"`
+	Inherit []string          `json:"inherit,omitempty"`
 	// Servers are the connectors that it declares, or that stop for an uninstall.
 	Servers []string `json:"servers"`
 	Files   int      `json:"files"`

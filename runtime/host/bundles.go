@@ -111,8 +111,10 @@ func (h *Host) act(ctx context.Context, d approvals.Decision) error {
 	if string(staged.Digest) != d.Bundle.Digest || staged.Plugin.Name != d.Plugin || staged.Plugin.Version != d.Bundle.Version {
 		return errChangedSinceAsked()
 	}
-	_, err = h.Installer.Activate(ctx, staged)
-	return err
+	if _, err = h.Installer.Activate(ctx, staged); err != nil {
+		return err
+	}
+	return h.carryOver(ctx, d)
 }
 
 // stillReplaces refuses where another bundle lies there by now than the question

@@ -130,14 +130,14 @@ func (h *Host) sweepInstallations() {
 // Install begins to stage a bundle and returns at once. When it is staged, a
 // decision asks whether it may be installed or take the place of what is there.
 func (h *Host) Install(source install.Source, by approvals.By) Installation {
-	return h.stage(by, func(ctx context.Context, progress func(install.Step)) (*install.Staged, error) {
+	return h.stage(by, carried{}, func(ctx context.Context, progress func(install.Step)) (*install.Staged, error) {
 		return h.Installer.Stage(ctx, source, progress)
 	})
 }
 
 type stager func(ctx context.Context, progress func(install.Step)) (*install.Staged, error)
 
-func (h *Host) stage(by approvals.By, stage stager) Installation {
+func (h *Host) stage(by approvals.By, with carried, stage stager) Installation {
 	ctx, cancel := context.WithCancel(h.ctx)
 	job := &installation{more: make(chan struct{}), cancel: cancel}
 	job.now = Installation{ID: "i-" + strings.ToLower(rand.Text()[:12]), State: Staging}
@@ -150,7 +150,7 @@ func (h *Host) stage(by approvals.By, stage stager) Installation {
 		staged, err := stage(ctx, func(step install.Step) { job.step(step) })
 		var decision approvals.Decision
 		if err == nil {
-			decision, err = h.askInstall(ctx, staged, by)
+			decision, err = h.askInstall(ctx, staged, with, by)
 		}
 		job.end(ctx, decision, staged, err)
 		h.Events.add("installation", first.ID, coded.Of(err))
@@ -254,8 +254,9 @@ func (h *Host) CancelInstallation(id string) (Installation, error) {
 
 // askInstall opens the question about a staged bundle. What cannot be asked about is
 // thrown away.
-func (h *Host) askInstall(ctx context.Context, staged *install.Staged, by approvals.By) (approvals.Decision, error) {
+func (h *Host) askInstall(ctx context.Context, staged *install.Staged, with carried, by approvals.By) (approvals.Decision, error) {
 	action, q, err := h.installQuestion(ctx, staged)
+	q.Env, q.Inherit = with.env, with.inherit
 	var d approvals.Decision
 	if err == nil {
 		d, err = h.Gate.AskBundle(ctx, action, q, by)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,13 @@ func (r *rig) source(name, version string) string {
 // asked stages a folder and returns the question.
 func (r *rig) asked(h *host.Host, dir string) approvals.Decision {
 	r.t.Helper()
-	begun := h.Install(install.Source{Kind: install.Folder, Path: dir}, operator)
+	return r.askedWith(h, dir, nil, nil)
+}
+
+// askedWith is asked with the operator's words about the connector that it is made of.
+func (r *rig) askedWith(h *host.Host, dir string, env map[string]string, inherit []string) approvals.Decision {
+	r.t.Helper()
+	begun := host.InstallWith(h, install.Source{Kind: install.Folder, Path: dir}, env, inherit, operator)
 	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
 	defer cancel()
 	now, err := h.Installation(ctx, begun.ID, 1<<30)
@@ -335,5 +342,26 @@ func TestWhatWasInterruptedIsToldOnceTheSealKeyIsThere(t *testing.T) {
 	}
 	if done := yes(t, h, r.asked(h, r.source("demo", "1.0.0"))); done.State != approvals.DecisionAllowed {
 		t.Errorf("asked anew it is %s", done.State)
+	}
+}
+
+// What the operator had written about a connector goes with the bundle that is made of
+// it, by the yes and not before.
+func TestReferencesAreCarriedOverByTheYes(t *testing.T) {
+	for answer, carried := range map[bool]bool{true: true, false: false} {
+		r := newRig(t)
+		h := r.open()
+		d := r.askedWith(h, r.source("demo", "1.0.0"), map[string]string{"TOKEN": "secret:TOKEN"}, []string{"HOME2"})
+		if _, err := os.Stat(r.places.ConfigFile()); !os.IsNotExist(err) {
+			t.Errorf("config.json is there before anybody answered: %v", err)
+		}
+		if _, err := h.Answer(t.Context(), d.ID, approvals.Answer{Allow: answer}, operator); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(r.places.ConfigFile())
+		if got := err == nil && strings.Contains(string(raw), `"TOKEN": "secret:TOKEN"`) && strings.Contains(string(raw), "HOME2"); got != carried {
+			t.Errorf("after %v config.json is %s (%v)", answer, raw, err)
+		}
+		r.close(h)
 	}
 }

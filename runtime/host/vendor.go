@@ -39,18 +39,13 @@ func (h *Host) Vendor(ctx context.Context, id plugins.ID, version string, by app
 	vendor := install.Vendor{Name: fetch.Package, Bin: fetch.Bin, Args: fetch.Args, Plugin: vendorName(id)}
 	var references map[string]string
 	vendor.Env, references = splitEnv(c.Launch.Env)
-	return h.stage(by, func(ctx context.Context, progress func(install.Step)) (*install.Staged, error) {
+	return h.stage(by, carried{references, c.Launch.Inherit}, func(ctx context.Context, progress func(install.Step)) (*install.Staged, error) {
 		progress(install.Step{Doing: "resolving"})
 		var err error
 		if vendor.Version, err = h.Installer.ExactVersion(ctx, vendor.Name, wanted); err != nil {
 			return nil, err
 		}
-		staged, err := h.Installer.VendorNPM(ctx, vendor, progress)
-		if err != nil {
-			return nil, err
-		}
-		to := plugins.ID{Plugin: staged.Plugin.Name, Server: staged.Plugin.Connectors[0].ID.Server}
-		return staged, h.carryReferences(ctx, to, references, c.Launch.Inherit, by)
+		return h.Installer.VendorNPM(ctx, vendor, progress)
 	}), nil
 }
 
@@ -124,12 +119,20 @@ func refers(value string) bool {
 	return strings.HasPrefix(value, "secret:") || strings.HasPrefix(value, "env:") || strings.Contains(value, "${") || strings.HasPrefix(value, "~/")
 }
 
-// carryReferences writes them where the operator's configuration of the new plugin
-// is. What stands there already stays.
-func (h *Host) carryReferences(ctx context.Context, id plugins.ID, references map[string]string, inherit []string, by approvals.By) error {
-	if len(references) == 0 && len(inherit) == 0 {
+// carried is what goes with a bundle to the operator's configuration of it.
+type carried struct {
+	env     map[string]string
+	inherit []string
+}
+
+// carryOver writes it there, once the bundle was allowed. What stands there already
+// stays.
+func (h *Host) carryOver(ctx context.Context, d approvals.Decision) error {
+	references, inherit := d.Bundle.Env, d.Bundle.Inherit
+	if len(references) == 0 && len(inherit) == 0 || len(d.Bundle.Servers) == 0 {
 		return nil
 	}
+	id, by := plugins.ID{Plugin: d.Plugin, Server: d.Bundle.Servers[0]}, *d.AnsweredBy
 	h.configuring.Lock()
 	defer h.configuring.Unlock()
 	config, err := h.configFile().read()
@@ -154,6 +157,9 @@ func (h *Host) carryReferences(ctx context.Context, id plugins.ID, references ma
 		}
 	}
 	if len(inherit) > 0 && len(own.Inherit) == 0 {
+		if err := h.recordSetting(ctx, id, config.name+" inherit", by); err != nil {
+			return err
+		}
 		if err := config.edit(func(text []byte) ([]byte, error) {
 			return jsonedit.Set(text, slices.Clone(inherit), "connectors", id.String(), "inherit")
 		}); err != nil {

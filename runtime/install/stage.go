@@ -151,7 +151,7 @@ func notAPlugin(invalid *coded.Error) error {
 func usableName(name string) error {
 	if name == "" || len(name) > 128 || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r)
-	}) {
+	}) || unpack.ImpossibleOnWindows(name) {
 		return &coded.Error{Code: "name-invalid", Sentence: "the plugin's name cannot be the name of a folder", Next: "ask its maker for another name"}
 	}
 	if strings.EqualFold(name, plugins.ByHand) {

@@ -90,7 +90,7 @@ func TestRecognise(t *testing.T) {
 		"go run example.com/x@latest":         "go run|example.com/x|latest|floating",
 		"go run ./cmd/x":                      "",
 		"nix run nixpkgs#x":                   "nix run|nixpkgs#x||floating",
-		"nix run github:a/b/" + commit + "#x": "nix run|github:a/b/" + commit + "#x||digest",
+		"nix run github:a/b/" + commit + "#x": "nix run|github:a/b/" + commit + "#x||exact",
 		"dnx Pkg@1.2.3 --yes":                 "dnx|Pkg|1.2.3|exact",
 		"dotnet dnx Pkg --version 1.2.3":      "dotnet dnx|Pkg|1.2.3|exact",
 		"dotnet server.dll":                   "",

@@ -119,7 +119,7 @@ func nix(_ string, args []string) []Fetch {
 		f.Package = flake[0]
 		address, _, _ := strings.Cut(flake[0], "#")
 		if parts := strings.Split(address, "/"); isCommit(parts[len(parts)-1]) {
-			f.Pin = Digest
+			f.Pin = Exact // its inputs are fixed only where it has a lock file
 		}
 	}
 	return []Fetch{f}
