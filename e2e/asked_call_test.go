@@ -237,7 +237,7 @@ func TestACallThatWaitsEndsWithItsAgentOrItsApproval(t *testing.T) {
 	for _, version := range generations {
 		command := h.command("mcp", "--client", "killed")
 		killed := connectSDK(t, &sdk.CommandTransport{Command: command}, version)
-		gone := killed.start(t, "fake__main__echo", nil)
+		gone := killed.start(t, "fake__main__echo", map[string]any{"text": version}) // an equal call is not asked about twice
 		d := h.openCall()
 		if err := command.Process.Kill(); err != nil {
 			t.Fatal(err)
