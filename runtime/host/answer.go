@@ -109,7 +109,7 @@ func (h *Host) probe(allowed approvals.Decision) (approvals.Decision, error) {
 // offerSkills ends the question about a plugin that has skills alone: there is no
 // tool to choose, and the one answer was about all there is.
 func (h *Host) offerSkills(ctx context.Context, allowed approvals.Decision, launch approvals.Launch) (approvals.Decision, error) {
-	tools, err := h.Gate.Probed(ctx, allowed.ID, h.skillOffer(ctx, launch.Digest))
+	tools, err := h.Gate.Probed(ctx, allowed.ID, h.skillOffer(ctx, launch))
 	if err != nil {
 		return tools, err
 	}

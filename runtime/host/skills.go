@@ -13,7 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/singleflight"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
@@ -32,32 +35,76 @@ const (
 )
 
 // skillBook keeps the skills of approved trees. A tree has one digest, so what was
-// read of it once holds.
+// read of it once holds. A tree that cannot be verified is not looked at again for a
+// while: agents list often, and each look digests all of it.
 type skillBook struct {
+	reading singleflight.Group
+
 	mu   sync.Mutex
-	kept map[artifact.Digest][]plugins.Skill
+	kept map[artifact.Digest]skillPage
 }
 
-// skillsOf returns the skills of an approved tree, from the verified snapshot. A
-// tree that cannot be verified has none now, and is looked at again.
-func (h *Host) skillsOf(ctx context.Context, digest artifact.Digest) []plugins.Skill {
-	h.skills.mu.Lock()
-	defer h.skills.mu.Unlock()
-	if known, ok := h.skills.kept[digest]; ok {
-		return known
+type skillPage struct {
+	skills []plugins.Skill
+	until  time.Time // zero: for good
+}
+
+const (
+	// damagedFor is how long a tree that cannot be verified has no skills.
+	damagedFor = 10 * time.Second
+	// keptTrees is how many trees are remembered; more are forgotten at once.
+	keptTrees = 256
+)
+
+func (b *skillBook) find(digest artifact.Digest) ([]plugins.Skill, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	page, known := b.kept[digest]
+	if !known || !page.until.IsZero() && time.Now().After(page.until) {
+		return nil, false
 	}
-	snapshot, err := h.Snapshots.Verify(ctx, digest)
-	if err != nil {
-		return nil
+	return page.skills, true
+}
+
+func (b *skillBook) keep(digest artifact.Digest, page skillPage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept == nil || len(b.kept) >= keptTrees {
+		b.kept = map[artifact.Digest]skillPage{}
 	}
-	plugin, err := plugins.Load(ctx, snapshot.Dir)
+	b.kept[digest] = page
+}
+
+// skillsOf returns the skills of an approved tree, from the verified snapshot. One
+// reading serves all who ask meanwhile.
+func (h *Host) skillsOf(digest artifact.Digest) []plugins.Skill {
+	if skills, known := h.skills.find(digest); known {
+		return skills
+	}
+	skills, _, _ := h.skills.reading.Do(string(digest), func() (any, error) {
+		page := skillPage{until: time.Now().Add(damagedFor)}
+		if snapshot, err := h.Snapshots.Verify(h.ctx, digest); err == nil {
+			if plugin, err := plugins.Load(h.ctx, snapshot.Dir); err == nil && plugin.Invalid == nil {
+				page = skillPage{skills: plugin.Skills}
+			}
+		}
+		h.skills.keep(digest, page)
+		return page.skills, nil
+	})
+	return skills.([]plugins.Skill)
+}
+
+// skillsAt returns the skills of a tree that a grant has just verified, whatever was
+// found there before.
+func (h *Host) skillsAt(ctx context.Context, launch approvals.Launch) []plugins.Skill {
+	if skills, known := h.skills.find(launch.Digest); known && len(skills) > 0 {
+		return skills
+	}
+	plugin, err := plugins.Load(ctx, launch.Root)
 	if err != nil || plugin.Invalid != nil {
 		return nil
 	}
-	if h.skills.kept == nil {
-		h.skills.kept = map[artifact.Digest][]plugins.Skill{}
-	}
-	h.skills.kept[digest] = plugin.Skills
+	h.skills.keep(launch.Digest, skillPage{skills: plugin.Skills})
 	return plugin.Skills
 }
 
@@ -79,7 +126,7 @@ func (h *Host) exposedSkills(approved []approvals.Approved) (all []gateway.Expos
 		if seen[a.ID.Plugin] || a.Digest == "" || a.Transport == string(plugins.Skills) {
 			continue
 		}
-		if skills := h.skillsOf(h.ctx, a.Digest); len(skills) > 0 {
+		if skills := h.skillsOf(a.Digest); len(skills) > 0 {
 			seen[a.ID.Plugin] = true
 			all = append(all, gateway.Exposed{
 				ID: h.skillsID(a.ID.Plugin), Prompts: skillPrompts(skills), Resources: true, Capabilities: skillCapabilities(),
@@ -101,8 +148,8 @@ func skillPrompts(skills []plugins.Skill) []json.RawMessage {
 }
 
 // skillOffer is what a plugin that has skills alone provides: nothing runs to tell.
-func (h *Host) skillOffer(ctx context.Context, digest artifact.Digest) approvals.Offer {
-	return approvals.Offer{Prompts: skillPrompts(h.skillsOf(ctx, digest)), Capabilities: skillCapabilities()}
+func (h *Host) skillOffer(ctx context.Context, launch approvals.Launch) approvals.Offer {
+	return approvals.Offer{Prompts: skillPrompts(h.skillsAt(ctx, launch)), Capabilities: skillCapabilities()}
 }
 
 // isSkills reports whether a name stands for a plugin's skills and for no server.
@@ -134,7 +181,7 @@ func (h *Host) skillRequest(ctx context.Context, grant approvals.Grant, method s
 	if err != nil {
 		return nil, err
 	}
-	s := skillShelf{plugin: launch.ID.Plugin, root: launch.Root, skills: h.skillsOf(ctx, launch.Digest)}
+	s := skillShelf{plugin: launch.ID.Plugin, root: launch.Root, skills: h.skillsAt(ctx, launch)}
 	if s.leaves, err = h.Snapshots.Leaves(launch.Digest); err != nil {
 		return nil, err
 	}

@@ -222,3 +222,34 @@ func TestSkillsAreUnderTheClientsScope(t *testing.T) {
 		}
 	}
 }
+
+// A copy that was damaged is rebuilt by the grant, and its skills are there again at
+// once, whatever a list found before.
+func TestSkillsOfADamagedCopyComeBack(t *testing.T) {
+	r := newRig(t)
+	id := r.skillsOnly("fake")
+	h := r.open()
+	defer r.close(h)
+	if _, err := h.Gate.AddClient(t.Context(), "agent", approvals.Scope{All: true}, operator); err != nil {
+		t.Fatal(err)
+	}
+	approveWhole(t, r, h, id, nil)
+	r.close(h)
+	copies, err := filepath.Glob(filepath.Join(r.places.Snapshots(), "a1-*", "skills", "commit", "SKILL.md"))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("the copies are %v (%v)", copies, err)
+	}
+	if err := os.Chmod(copies[0], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.write(copies[0], "something else")
+	h = r.open()
+	defer r.close(h)
+	if _, err := host.BackendOf(h).Catalog(t.Context(), "agent"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := host.BackendOf(h).Request(t.Context(), "agent", id, "prompts/get", []byte(`{"name":"commit"}`), nil)
+	if err != nil || !strings.Contains(string(got), "small steps") {
+		t.Errorf("it gives %s (%v)", got, err)
+	}
+}
