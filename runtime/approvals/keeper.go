@@ -48,8 +48,9 @@ type Keeper struct {
 	key     []byte // nil: there is none, and nothing that was sealed counts
 	install string
 	in      KeyPlace
-	waiting bool // for the keyring; fault says so
-	used    bool // the store held sealed documents when this was opened
+	waiting bool     // for the keyring; fault says so
+	used    bool     // the store held sealed documents when this was opened
+	made    *keyText // the first key, until it is adopted
 	head    head
 	fault   *coded.Error // why the key or the head cannot be believed
 }

@@ -152,9 +152,16 @@ func (k *Keeper) fetch(ctx context.Context, ask bool) (fetched, *coded.Error) {
 }
 
 // firstKey makes the first key of an installation, in the keyring if that takes it
-// without asking a person. Nothing is sealed with it before it is adopted.
+// without asking a person. Nothing is sealed with it before it is adopted; one that could
+// not be adopted (a full disk) is the one of the next try, so that the keyring has one entry.
 func (k *Keeper) firstKey(ctx context.Context) fetched {
-	key := newKey()
+	k.mu.Lock()
+	if k.made == nil {
+		made := newKey()
+		k.made = &made
+	}
+	key := *k.made
+	k.mu.Unlock()
 	if k.ring.Ready(ctx) != nil || k.ring.Set(ctx, entryOf(key.install), key.text()) != nil {
 		return fetched{key, KeyInFile}
 	}
