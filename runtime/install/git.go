@@ -92,6 +92,7 @@ type objects struct {
 	said     *tail
 	closed   bool
 	pointers []string // files that only point to an LFS server
+	held     int      // bytes of the lists that are being read, one in another
 }
 
 var errGitEnded = errors.New("git ended")
@@ -189,7 +190,8 @@ func damagedObject(id string) error {
 
 func short(id string) string { return "object " + id[:min(len(id), 12)] }
 
-// maxObject is how large a commit or a list of files may be.
+// maxObject is how large a commit or a list of files may be, and all the lists together
+// that lead to one file: a repository of a few bytes can hold very large ones.
 const maxObject = 32 << 20
 
 // read returns a whole object of a kind.
@@ -227,15 +229,20 @@ func (o *objects) tree(target *unpack.Target, id, prefix string) error {
 	if err != nil {
 		return err
 	}
+	size := len(data)
+	if o.held += size; o.held > maxObject {
+		return &coded.Error{Code: "too-many-entries", Sentence: "the commit's lists of files are larger than a bundle's may be", Next: "install from a folder"}
+	}
+	defer func() { o.held -= size }()
 	for len(data) > 0 {
 		head, rest, found := bytes.Cut(data, []byte{0})
 		mode, name, two := strings.Cut(string(head), " ")
-		size := len(id) / 2
-		if !found || !two || len(rest) < size || strings.Contains(name, "/") {
+		hash := len(id) / 2
+		if !found || !two || len(rest) < hash || strings.Contains(name, "/") {
 			return damagedObject(id)
 		}
-		entry := hex.EncodeToString(rest[:size])
-		data = rest[size:]
+		entry := hex.EncodeToString(rest[:hash])
+		data = rest[hash:]
 		if err := o.entry(target, mode, prefix+name, entry); err != nil {
 			return err
 		}

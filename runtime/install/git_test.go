@@ -295,6 +295,28 @@ func TestATreeOfTrees(t *testing.T) {
 	refused(t, i, Source{Kind: Git, Path: r.path, Commit: r.git("commit-tree", "-m", "x", id)}, "too-many-entries")
 }
 
+// Lists of files that lie one in another are held together while the inmost is read:
+// each is allowed, and all of them are not.
+func TestLargeListsOneInAnother(t *testing.T) {
+	r := newRepository(t, "sha1")
+	r.commit()
+	text := unhex(t, r.git("rev-parse", "HEAD:text"))
+	inner := ""
+	for range 3 {
+		var tree bytes.Buffer
+		if inner != "" { // first, so that it is read while the rest is still to come
+			tree.WriteString("40000 0\x00")
+			tree.Write(unhex(t, inner))
+		}
+		for n := 0; tree.Len() < 14<<20; n++ {
+			tree.WriteString("100644 f" + itoa(n) + strings.Repeat("x", 200) + "\x00")
+			tree.Write(text)
+		}
+		inner = r.writeObject("tree", tree.Bytes())
+	}
+	refused(t, newInstaller(t), Source{Kind: Git, Path: r.path, Commit: r.git("commit-tree", "-m", "x", inner)}, "too-many-entries")
+}
+
 func TestACancelledCommitLeavesNothing(t *testing.T) {
 	r := newRepository(t, "sha1")
 	for n := range 300 {
