@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -21,7 +22,25 @@ type person struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan string
-	errs  strings.Builder
+	errs  said
+}
+
+// said is what a program has written so far, read while it goes on.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // chromium is Debian's browser, which scripts/setup installs.

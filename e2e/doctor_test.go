@@ -33,7 +33,7 @@ func TestDoctorExplainsAMissingKeyring(t *testing.T) {
 			f.sealsByFile()
 			f.in(row.login(t))
 			f.serve()
-			if got := f.run("doctor"); got.code != 0 || !strings.Contains(got.stdout, "ok   keyring") || !strings.Contains(got.stdout, "doctor --keyring") {
+			if got := f.run("doctor"); got.code != 0 || !strings.Contains(got.stdout, "-    keyring") || !strings.Contains(got.stdout, "doctor --keyring") {
 				t.Errorf("nothing needs one:\n%+v", got)
 			}
 			newVault(f, "polite")

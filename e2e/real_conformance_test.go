@@ -41,6 +41,8 @@ var apart = []string{
 func TestOfficialConformanceSuitePassesThroughTheSidecar(t *testing.T) {
 	h := newHome(t)
 	h.addProgram("everything", need(t, built.goSuite))
+	// The suite asks which folders the agent works in.
+	fortOf(h).overlay("everything/main", object{"permit": object{"fs": []string{"workspace-read"}}})
 	h.ok("approve", "everything", "--yes", "--all-tools")
 	s := h.serve()
 	address := withTokenOf(t, s, h.addClient("conf", "--only", "everything/main", "--original-names"))

@@ -40,7 +40,7 @@ func (b *Budget) limits() []limit {
 		{"cpuSeconds", &b.CPUSeconds, 4 * 3600, 64 * 3600},
 		{"openFiles", &b.OpenFiles, 8192, 1 << 20},
 		{"processes", &b.Processes, 256, 4096},
-		{"calls", &b.Calls, 64, 1024},
+		{"calls", &b.Calls, 256, 1024},
 		{"resultBytes", &b.ResultBytes, MaxFrameLimit, MaxFrameLimit},
 	}
 }

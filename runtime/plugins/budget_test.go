@@ -3,7 +3,7 @@ package plugins
 import "testing"
 
 func TestBudgetsOfThePackageAndTheOperator(t *testing.T) {
-	defaults := Budget{MemoryBytes: 4 << 30, CPUSeconds: 14_400, OpenFiles: 8192, Processes: 256, Calls: 64, ResultBytes: 64 << 20}
+	defaults := Budget{MemoryBytes: 4 << 30, CPUSeconds: 14_400, OpenFiles: 8192, Processes: 256, Calls: 256, ResultBytes: 64 << 20}
 	with := func(change func(*Budget)) Budget {
 		b := defaults
 		change(&b)

@@ -96,7 +96,7 @@ func TestEveryChildHasABudget(t *testing.T) {
 	if d.Open.Cur > 8192 || d.Open.Cur < 1024 {
 		t.Errorf("it may open %d files", d.Open.Cur)
 	}
-	if c.limits.Effective() != (plugins.Budget{MemoryBytes: 4 << 30, CPUSeconds: 14400, OpenFiles: 8192, Processes: 256, Calls: 64, ResultBytes: 64 << 20}) {
+	if c.limits.Effective() != (plugins.Budget{MemoryBytes: 4 << 30, CPUSeconds: 14400, OpenFiles: 8192, Processes: 256, Calls: 256, ResultBytes: 64 << 20}) {
 		t.Errorf("the defaults are %+v", c.limits.Effective())
 	}
 	<-c.Gone()
