@@ -19,7 +19,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
   },
   server: {
-    proxy: { "/v1": { target: sidecar, changeOrigin: true } },
+    cors: false,
+    // The sidecar refuses every Origin but its own; this is the one place that speaks for another.
+    proxy: { "/v1": { target: sidecar, changeOrigin: true, headers: { origin: sidecar } } },
   },
   test: {
     environment: "jsdom",

@@ -249,7 +249,8 @@ func (g *Gate) endApprovals(t *transaction, d Decision) (ended []plugins.ID) {
 }
 
 // BundleDone records what came of an allowed act on a bundle: done, where cause is
-// nil, and failed with a reason otherwise. What failed changed nothing on disk.
+// nil, and failed with a reason otherwise. What failed left the
+// bundle that lay there, but where cause itself says otherwise (data-not-removed).
 func (g *Gate) BundleDone(ctx context.Context, decision string, cause error) (Decision, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"slices"
+	"strings"
 
 	"sallyport/internal/coded"
 )
@@ -24,8 +25,8 @@ const (
 	ViaSallyport      = "sallyport" // the program itself: expiry, watcher
 )
 
-// String is "user via way", for the journal.
-func (b By) String() string { return b.User + " via " + b.Via }
+// String is "user via way", for the journal; of what nobody did, "via way".
+func (b By) String() string { return strings.TrimSpace(b.User + " via " + b.Via) }
 
 // isOperator reports whether b came in a way that an operator's token guards.
 // Every other way, known or not, is refused.

@@ -111,10 +111,12 @@ func (h *Host) act(ctx context.Context, d approvals.Decision) error {
 	if string(staged.Digest) != d.Bundle.Digest || staged.Plugin.Name != d.Plugin || staged.Plugin.Version != d.Bundle.Version {
 		return errChangedSinceAsked()
 	}
-	if _, err = h.Installer.Activate(ctx, staged); err != nil {
+	// First, so that a configuration that cannot be edited leaves everything as it was.
+	if err := h.carryOver(ctx, d); err != nil {
 		return err
 	}
-	return h.carryOver(ctx, d)
+	_, err = h.Installer.Activate(ctx, staged)
+	return err
 }
 
 // stillReplaces refuses where another bundle lies there by now than the question
