@@ -5,42 +5,21 @@ package secrets
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/godbus/dbus/v5"
+
+	"sallyport/internal/sessionbus"
 )
 
 // bus is a connection to the session bus that ends with the context it was
 // dialled for.
 type bus struct{ conn *dbus.Conn }
 
-// address returns where the session bus is, or "". Nothing is launched for it:
-// a bus that was started to ask a keyring has none, and would stay behind (C57).
-func address(getenv func(string) string) string {
-	set := strings.Split(getenv("DBUS_SESSION_BUS_ADDRESS"), ";")
-	set = slices.DeleteFunc(set, func(one string) bool {
-		return one == "" || strings.HasPrefix(one, "autolaunch:") || strings.HasPrefix(one, "unixexec:")
-	})
-	if len(set) > 0 {
-		return strings.Join(set, ";")
-	}
-	folder := getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(folder) {
-		return ""
-	}
-	path := filepath.Join(folder, "bus")
-	if info, err := os.Stat(path); err != nil || info.Mode().Type() != os.ModeSocket {
-		return ""
-	}
-	return "unix:path=" + dbus.EscapeBusAddressValue(path)
-}
-
 func dial(ctx context.Context, getenv func(string) string) (*bus, error) {
-	at := address(getenv)
+	at := sessionbus.Address(getenv)
 	if at == "" {
 		return nil, noBus(nil)
 	}
