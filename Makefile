@@ -4,7 +4,6 @@ GO      ?= go
 SHELL   := /bin/bash
 LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 20s
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .PHONY: run test check build bench fuzz help
 
@@ -31,7 +30,7 @@ build: ## build bin/sallyport for this system, without cgo
 	@scripts/setup run
 	@scripts/pages
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ .
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "$$(scripts/version ldflags)" -o bin/ .
 
 bench: ## measure, and print ratios to the programs that others would use
 	@scripts/setup test

@@ -11,6 +11,8 @@ import (
 // Status is the whole at a glance.
 type Status struct {
 	Version    string           `json:"version"`
+	Commit     string           `json:"commit,omitempty"` // what Version was built from
+	Date       string           `json:"date,omitempty"`   // of the commit, RFC 3339
 	Instance   string           `json:"instance"`
 	StartedAt  time.Time        `json:"startedAt"`
 	OK         bool             `json:"ok"`
@@ -28,7 +30,7 @@ var statusRoutes = []Route{{
 }}
 
 func (s *Server) status(_ Caller, r *http.Request) (any, error) {
-	answer := Status{Version: s.host.Version, Instance: s.host.Instance, StartedAt: s.host.StartedAt,
+	answer := Status{Version: s.host.Version, Commit: s.host.Commit, Date: s.host.Date, Instance: s.host.Instance, StartedAt: s.host.StartedAt,
 		OK: len(s.host.Health.Failing()) == 0, Problems: s.host.Health.Problems(), Connectors: map[string]int{}}
 	if s.host.Fault() != nil {
 		return answer, nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sallyport/internal/buildinfo"
 	"sallyport/internal/coded"
 	"sallyport/runtime/host"
 	"sallyport/runtime/secrets"
@@ -42,9 +43,9 @@ type Streams struct {
 // command is what every command shares.
 type command struct {
 	Streams
-	version string
-	home    string // --home
-	json    bool   // --json
+	build buildinfo.Info
+	home  string // --home
+	json  bool   // --json
 	// passphraseFD is --secrets-passphrase-fd, -1 without.
 	passphraseFD   int
 	passphraseRead []byte // a descriptor can be read once
@@ -67,9 +68,9 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 // Run runs the command line and returns the exit code.
-func Run(ctx context.Context, version string, args []string, streams Streams) int {
+func Run(ctx context.Context, build buildinfo.Info, args []string, streams Streams) int {
 	streams.Err = terminal{streams.Err}
-	c := &command{Streams: streams, version: version}
+	c := &command{Streams: streams, build: build}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)

@@ -16,7 +16,7 @@ import (
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = cli.Run(t.Context(), "1.2.3", args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	code = cli.Run(t.Context(), testBuild, args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -73,7 +73,7 @@ func TestServe(t *testing.T) {
 	var out, errs bytes.Buffer
 	ended := make(chan int)
 	go func() {
-		ended <- cli.Run(ctx, "1.2.3", []string{"serve", "--json"}, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		ended <- cli.Run(ctx, testBuild, []string{"serve", "--json"}, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	}()
 	code, said, _ := run(t, "health", "--wait", "30s", "--json")
 	if code != 0 || !strings.Contains(said, `"port": `) || !strings.Contains(said, `"url": "http://127.0.0.1:`) {

@@ -107,7 +107,7 @@ func (c *command) inProcess(ctx context.Context, do func(*client.Client) error) 
 	if err != nil {
 		return err
 	}
-	h, err := host.Open(ctx, host.Config{Places: c.places(), Version: c.version, Logger: c.logger(), SecretsPassphrase: passphrase,
+	h, err := host.Open(ctx, host.Config{Places: c.places(), Version: c.build.Version, Commit: c.build.Commit, Date: c.build.Date, Logger: c.logger(), SecretsPassphrase: passphrase,
 		KeyWait: host.KeyringLimit})
 	if err != nil {
 		return err

@@ -16,9 +16,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sallyport/cli"
+	"sallyport/internal/buildinfo"
 	"sallyport/internal/fakeserver/fakeservertest"
 	"sallyport/runtime/process"
 )
+
+// testBuild is what the program of these tests says of itself.
+var testBuild = buildinfo.Info{Version: "1.2.3", Commit: "6f0c2ab5a3f0de2a1d4b0d3c0a9be4f6f2c7a1b2", Date: "2026-11-30T20:00:00Z"}
 
 // TestMain makes the test binary the program too: the scripts' sallyport, and the
 // shim that it starts children with.
@@ -33,7 +37,7 @@ func TestMain(m *testing.M) {
 	fakeServer = sync.OnceValues(func() (string, error) { return fakeservertest.BuildIn(dir) })
 	testscript.Main(cleaning{m, dir}, map[string]func(){
 		"sallyport": func() {
-			os.Exit(cli.Run(context.Background(), "1.2.3", os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+			os.Exit(cli.Run(context.Background(), testBuild, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		},
 	})
 }

@@ -59,7 +59,7 @@ func (c *command) serve(ctx context.Context, options serveOptions) error {
 	if err != nil {
 		return err
 	}
-	running, err := c.startOrFind(ctx, sidecar.Config{Places: c.places(), Version: c.version, Port: options.port,
+	running, err := c.startOrFind(ctx, sidecar.Config{Places: c.places(), Version: c.build.Version, Commit: c.build.Commit, Date: c.build.Date, Port: options.port,
 		Logger: logger, SecretsPassphrase: passphrase})
 	if err != nil {
 		return err

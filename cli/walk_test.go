@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"sallyport/internal/buildinfo"
 )
 
 // walk calls see for every command that can be run.
@@ -34,7 +36,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 			t.Errorf("%s: its example is %q", words, cmd.Example)
 		}
 		var out, errs bytes.Buffer
-		code := Run(context.Background(), "test", append(strings.Fields(words)[1:], "--help"), Streams{strings.NewReader(""), &out, &errs})
+		code := Run(context.Background(), buildinfo.Info{Version: "test"}, append(strings.Fields(words)[1:], "--help"), Streams{strings.NewReader(""), &out, &errs})
 		if code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "Examples:") || !strings.Contains(out.String(), "--json") {
 			t.Errorf("%s --help exits with %d:\n%s%s", words, code, out.String(), errs.String())
 		}
@@ -75,7 +77,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		args := append(append(strings.Fields(words), arguments[words]...), "--json", "--home", home)
-		code := Run(context.Background(), "test", args, Streams{strings.NewReader(input[words]), &out, &errs})
+		code := Run(context.Background(), buildinfo.Info{Version: "test"}, args, Streams{strings.NewReader(input[words]), &out, &errs})
 		if code == exitUsage {
 			t.Errorf("%s: this test has no arguments for it: %s", words, errs.String())
 			return

@@ -29,8 +29,10 @@ import (
 type Config struct {
 	Places  host.Places
 	Version string
-	Port    int // 0: the kept one
-	Logger  *slog.Logger
+	// Commit and Date: see host.Config.
+	Commit, Date string
+	Port         int // 0: the kept one
+	Logger       *slog.Logger
 	// SecretsPassphrase: see host.Config.
 	SecretsPassphrase []byte
 }
@@ -53,7 +55,7 @@ func Start(ctx context.Context, cfg Config) (*Sidecar, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h, err := host.Open(ctx, host.Config{Places: cfg.Places, Version: cfg.Version, Logger: cfg.Logger, SecretsPassphrase: cfg.SecretsPassphrase})
+	h, err := host.Open(ctx, host.Config{Places: cfg.Places, Version: cfg.Version, Commit: cfg.Commit, Date: cfg.Date, Logger: cfg.Logger, SecretsPassphrase: cfg.SecretsPassphrase})
 	if err != nil {
 		return nil, err
 	}

@@ -5113,9 +5113,11 @@ export interface components {
         };
         Status: {
             clients: number;
+            commit?: string;
             connectors: {
                 [key: string]: number;
             };
+            date?: string;
             instance: string;
             ok: boolean;
             problems: components["schemas"]["HealthProblem"][];

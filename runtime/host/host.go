@@ -44,8 +44,10 @@ import (
 type Config struct {
 	Places  Places
 	Version string
-	Logger  *slog.Logger     // nil discards
-	Now     func() time.Time // nil is time.Now
+	// Commit and Date are what Version was built from, and of when; "" if unknown.
+	Commit, Date string
+	Logger       *slog.Logger     // nil discards
+	Now          func() time.Time // nil is time.Now
 	// Environ is the environment that children take their part of; nil is the
 	// process's own.
 	Environ []string
@@ -74,6 +76,8 @@ type Tokens struct{ Operator, Companion string }
 type Host struct {
 	Places    Places
 	Version   string
+	Commit    string // what Version was built from; "" if unknown
+	Date      string // of Commit, RFC 3339; "" if unknown
 	Instance  string
 	User      string // who answers
 	StartedAt time.Time
@@ -165,7 +169,7 @@ func newHost(cfg Config) *Host {
 		cfg.Home, _ = os.UserHomeDir()
 	}
 	h := &Host{
-		Places: cfg.Places, Version: cfg.Version, Instance: loopback.NewInstance(), User: operator(), StartedAt: cfg.Now().UTC(),
+		Places: cfg.Places, Version: cfg.Version, Commit: cfg.Commit, Date: cfg.Date, Instance: loopback.NewInstance(), User: operator(), StartedAt: cfg.Now().UTC(),
 		Health: health.NewTracker(), Events: newEvents(cfg.Now),
 		log: cfg.Logger, now: cfg.Now, home: cfg.Home, config: cfg,
 	}

@@ -307,6 +307,7 @@ export const en = {
     moveYes: { keyring: "Move it into the keyring", file: "Move it into a file" },
     about: "About",
     version: "Version",
+    builtFrom: "Built from",
     running: "Running",
     started: "Started",
     servers: (n: number) => (n === 1 ? "1 server" : `${n} servers`),

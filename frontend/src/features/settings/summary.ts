@@ -1,5 +1,10 @@
 import type { Schemas } from "../../api/client";
 
+/** A commit as people write it: twelve digits, and "-dirty" where files had been changed. */
+export function shortCommit(commit: string): string {
+  return commit.replace(/^([0-9a-f]{12})[0-9a-f]+/, "$1");
+}
+
 /** A text for a report of a fault. It is made of a closed list of fields: codes, states and counts. No name of a
  * plugin, agent or secret, no path and no sentence is in it, since those may say more than their owner knows. */
 export function summary(
@@ -11,7 +16,7 @@ export function summary(
     .map(([state, count]) => `${state} ${count}`);
   const codes = [...new Set(status.problems.map((p) => `${p.code} (${p.severity})`))];
   return [
-    `sallyport ${status.version}`,
+    `sallyport ${status.version}${status.commit ? ` (commit ${shortCommit(status.commit)})` : ""}`,
     `started ${status.startedAt}`,
     `healthy ${status.ok ? "yes" : "no"}`,
     `problems ${codes.join(", ") || "none"}`,
