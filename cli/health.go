@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,21 +10,26 @@ import (
 )
 
 func (c *command) healthCommand() *cobra.Command {
-	var wait time.Duration
-	var version string
+	var ask health.Question
 	cmd := &cobra.Command{
 		Use: "health", Short: "Prove that the sidecar is running and healthy", Args: exactly(),
 		Long: `Find the sidecar's port, make it prove that it is this installation's, and say
 how it is.
 
+After a reinstallation, --expect-version with --expect-instance-not (the instance
+that --json showed before) and --expect-within (the folder that the program was
+put into) prove that the new program answers.
+
 Exit codes: 0 healthy, 1 unhealthy, 2 wrong usage, 3 not running, 4 another
-program is on the port, 5 another version answers.`,
-		Example: "  sallyport health --wait 30s --expect-version 1.4.0",
+program is on the port, 5 another version answers, 6 the start from before or a
+program from another folder answers.`,
+		Example: "  sallyport health --wait 30s --expect-version 1.4.0\n  sallyport health --expect-within /Applications/Sallyport.app --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if wait < 0 {
+			if ask.Wait < 0 {
 				return usage("--wait is a length of time such as 30s")
 			}
-			found := health.Ask(cmd.Context(), health.Question{StateDir: c.places().State, ExpectVersion: version, Wait: wait})
+			ask.StateDir = c.places().State
+			found := health.Ask(cmd.Context(), ask)
 			err := c.print(found, func(w io.Writer) error {
 				text := found.Sentence
 				if found.URL != "" {
@@ -40,7 +44,9 @@ program is on the port, 5 another version answers.`,
 			return &exitError{code: found.Outcome.ExitCode()}
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again until it is healthy, for at most this `TIME`")
-	cmd.Flags().StringVar(&version, "expect-version", "", "the `VERSION` that must answer")
+	cmd.Flags().DurationVar(&ask.Wait, "wait", 0, "ask again until it is healthy, for at most this `TIME`")
+	cmd.Flags().StringVar(&ask.ExpectVersion, "expect-version", "", "the `VERSION` that must answer")
+	cmd.Flags().StringVar(&ask.ExpectInstanceNot, "expect-instance-not", "", "the `INSTANCE` that must not answer any more")
+	cmd.Flags().StringVar(&ask.ExpectWithin, "expect-within", "", "the `FOLDER` in which the program that answers must lie")
 	return cmd
 }

@@ -82,6 +82,9 @@ func TestServe(t *testing.T) {
 	if code, _, _ := run(t, "health", "--expect-version", "9"); code != 5 {
 		t.Errorf("another version exits with %d", code)
 	}
+	if code, said, _ := run(t, "health", "--expect-within", t.TempDir(), "--json"); code != 6 || !strings.Contains(said, `"pid": `) {
+		t.Errorf("a program from another folder exits with %d and says %s", code, said)
+	}
 	if code, said, _ := run(t, "status"); code != 0 || !strings.Contains(said, "is running at http://127.0.0.1:") {
 		t.Errorf("status exits with %d and says %s", code, said)
 	}

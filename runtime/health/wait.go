@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"sallyport/internal/coded"
@@ -22,6 +23,9 @@ const (
 	Absent       Outcome = 3 // not running
 	OtherProgram Outcome = 4 // another program is on the port
 	OtherVersion Outcome = 5 // another version answers
+	// OtherInstance: ours, of the right version, but the start from before or a
+	// program that lies elsewhere.
+	OtherInstance Outcome = 6
 )
 
 // pollEvery is the pause between two tries while waiting.
@@ -43,6 +47,8 @@ func (o Outcome) String() string {
 		return Stranger
 	case OtherVersion:
 		return "other-version"
+	case OtherInstance:
+		return "other-instance"
 	default:
 		return fmt.Sprintf("outcome-%d", int(o))
 	}
@@ -57,13 +63,20 @@ type Question struct {
 	StateDir string
 	// ExpectVersion must be the version that answers, where it is set.
 	ExpectVersion string
+	// ExpectInstanceNot is the instance that must not answer any more: the start
+	// from before a reinstallation.
+	ExpectInstanceNot string
+	// ExpectWithin is the folder, of an application for instance, in which the
+	// program that answers must lie.
+	ExpectWithin string
 	// Wait is how long to ask again until the outcome is Healthy; 0 asks once.
 	Wait time.Duration
 }
 
 // Finding is what it found. Port and URL are where it looked, 0 and "" when
 // there was nowhere to look. Version, Instance and Problems are empty unless the
-// instance proved itself.
+// instance proved itself; PID and Executable also when the discovery file is not
+// that instance's.
 type Finding struct {
 	OK       bool    `json:"ok"` // the outcome is Healthy
 	Outcome  Outcome `json:"outcome"`
@@ -72,7 +85,10 @@ type Finding struct {
 	URL      string  `json:"url,omitempty"`
 	Version  string  `json:"version,omitempty"`
 	Instance string  `json:"instance,omitempty"`
-	Problems []Code  `json:"problems,omitempty"`
+	PID      int     `json:"pid,omitempty"`
+	// Executable is where the program lay when it started, as far as it knew.
+	Executable string `json:"executable,omitempty"`
+	Problems   []Code `json:"problems,omitempty"`
 }
 
 // Ask finds the port in the discovery file, proves the instance and compares the
@@ -116,7 +132,11 @@ func once(ctx context.Context, q Question) Finding {
 		found.Outcome, found.Sentence = OtherProgram, err.Error()
 	default:
 		found.Version, found.Instance, found.Problems = reply.Version, reply.Instance, reply.Problems
-		found.Outcome, found.Sentence = judge(reply, q.ExpectVersion)
+		// The file is believed only about the instance that has just proved itself.
+		if place.Instance == reply.Instance {
+			found.PID, found.Executable = place.PID, place.Executable
+		}
+		found.Outcome, found.Sentence = judge(reply, found.Executable, q)
 		found.OK = found.Outcome == Healthy
 	}
 	return found
@@ -124,15 +144,36 @@ func once(ctx context.Context, q Question) Finding {
 
 // judge puts the version before the health: whoever expects a version wants to
 // know first whether the old program still answers.
-func judge(reply Reply, expect string) (Outcome, string) {
+func judge(reply Reply, executable string, q Question) (Outcome, string) {
 	switch {
-	case expect != "" && reply.Version != expect:
-		return OtherVersion, fmt.Sprintf("Sallyport %s answers, not %s", reply.Version, expect)
+	case q.ExpectVersion != "" && reply.Version != q.ExpectVersion:
+		return OtherVersion, fmt.Sprintf("Sallyport %s answers, not %s", reply.Version, q.ExpectVersion)
+	case q.ExpectInstanceNot != "" && reply.Instance == q.ExpectInstanceNot:
+		return OtherInstance, fmt.Sprintf("Sallyport %s answers, and has not been started again", reply.Version)
+	case q.ExpectWithin != "" && !within(executable, q.ExpectWithin):
+		return OtherInstance, fmt.Sprintf("Sallyport %s answers, and was started from another folder", reply.Version)
 	case !reply.OK:
 		return Unhealthy, fmt.Sprintf("Sallyport %s is not healthy: %s", reply.Version, joinCodes(reply.Problems))
 	default:
 		return Healthy, fmt.Sprintf("Sallyport %s is healthy", reply.Version)
 	}
+}
+
+// within reports whether the program at path lies in dir, whatever links lead to
+// either. A program that is gone, or that nobody knows the place of, does not.
+func within(path, dir string) bool {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil || !filepath.IsAbs(path) {
+		return false
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return false
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return false
+	}
+	rest, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rest) && rest != "."
 }
 
 func joinCodes(codes []Code) string {

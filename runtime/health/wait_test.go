@@ -70,8 +70,64 @@ func TestHealthCommandOutcomes(t *testing.T) {
 	}
 }
 
+// After a reinstallation the right version is not enough: it has to be a new start,
+// of the program that was just put there.
+func TestHealthCommandTellsInstancesApart(t *testing.T) {
+	key := make([]byte, keyBytes)
+	dir := folder(t, 0, key)
+	port := instance(t, key, ready())
+	bundle := filepath.Join(t.TempDir(), "Sally port.app")
+	program := filepath.Join(bundle, "Contents", "MacOS", "sallyport")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(bundle, link); err != nil {
+		t.Fatal(err)
+	}
+	place := loopback.Discovery{Service: Service, Version: "1.2.3", Instance: "abcdef", Port: port, PID: 42, Executable: program}
+	other := place
+	other.Instance = "fedcba"
+	gone := place
+	gone.Executable = filepath.Join(bundle, "gone")
+	tests := []struct {
+		name   string
+		file   loopback.Discovery
+		ask    Question
+		want   Outcome
+		pid    int
+		saying string
+	}{
+		{"nothing is expected", place, Question{}, Healthy, 42, "is healthy"},
+		{"a new start", place, Question{ExpectInstanceNot: "012345"}, Healthy, 42, "is healthy"},
+		{"the start from before", place, Question{ExpectInstanceNot: "abcdef"}, OtherInstance, 42, "has not been started again"},
+		{"it lies in the folder", place, Question{ExpectWithin: bundle}, Healthy, 42, "is healthy"},
+		{"it lies in the folder that a link names", place, Question{ExpectWithin: link}, Healthy, 42, "is healthy"},
+		{"it lies elsewhere", place, Question{ExpectWithin: filepath.Dir(link)}, OtherInstance, 42, "another folder"},
+		{"the folder's name begins alike", place, Question{ExpectWithin: filepath.Join(filepath.Dir(bundle), "Sally")}, OtherInstance, 42, "another folder"},
+		{"its file is gone", gone, Question{ExpectWithin: bundle}, OtherInstance, 42, "another folder"},
+		{"the file is about another start", other, Question{ExpectWithin: bundle}, OtherInstance, 0, "another folder"},
+		{"another version goes first", place, Question{ExpectVersion: "9", ExpectInstanceNot: "abcdef"}, OtherVersion, 42, "not 9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := loopback.WriteDiscovery(dir, tt.file); err != nil {
+				t.Fatal(err)
+			}
+			tt.ask.StateDir = dir
+			got := Ask(t.Context(), tt.ask)
+			if got.Outcome != tt.want || got.PID != tt.pid || !strings.Contains(got.Sentence, tt.saying) || strings.Contains(got.Sentence, "/") {
+				t.Errorf("%v, pid %d: %q; want %v, %d: %q", got.Outcome, got.PID, got.Sentence, tt.want, tt.pid, tt.saying)
+			}
+		})
+	}
+}
+
 func TestHealthCommandExitCodesAreTheContracts(t *testing.T) {
-	want := map[Outcome]int{Healthy: 0, Unhealthy: 1, Absent: 3, OtherProgram: 4, OtherVersion: 5}
+	want := map[Outcome]int{Healthy: 0, Unhealthy: 1, Absent: 3, OtherProgram: 4, OtherVersion: 5, OtherInstance: 6}
 	for outcome, code := range want {
 		if outcome.ExitCode() != code {
 			t.Errorf("%v exits %d, want %d", outcome, outcome.ExitCode(), code)
