@@ -29,7 +29,7 @@ func (s *Server) detail(ctx context.Context, status approvals.Status, declared p
 			Secrets: present(declared.Requested.Secrets), FS: present(declared.Requested.FS), Words: present(declared.Words())},
 		Did:      did,
 		Approved: approval(status.Approved),
-		Provides: Provides{Tools: []Tool{}, Prompts: []string{}, Templates: []string{}, Skills: []Skill{}, Diagnostics: present(diagnostics)},
+		Provides: Provides{Tools: []Tool{}, Prompts: []string{}, Templates: []string{}, Skills: []SkillFile{}, Diagnostics: present(diagnostics)},
 		Changes:  []FieldPair{},
 		Problems: []Problem{},
 		Run:      run,
@@ -122,7 +122,7 @@ func (s *Server) ofPlugin(ctx context.Context, name string, into *ConnectorDetai
 	}
 	into.Problems = problemsOf(plugin.Problems)
 	for _, skill := range plugin.Skills {
-		into.Provides.Skills = append(into.Provides.Skills, Skill{skill.Name, skill.Description})
+		into.Provides.Skills = append(into.Provides.Skills, SkillFile{skill.Name, skill.Description, skill.Path})
 	}
 }
 

@@ -37,6 +37,7 @@ var statusOf = map[string]int{
 	"class-invalid":        http.StatusBadRequest,
 	"answer-invalid":       http.StatusBadRequest,
 	"rule-unknown":         http.StatusNotFound,
+	"file-unknown":         http.StatusNotFound,
 	"login-unknown":        http.StatusNotFound,
 	"token-missing":        http.StatusUnauthorized,
 	"token-unknown":        http.StatusUnauthorized,

@@ -119,17 +119,24 @@ type Approval struct {
 
 // Provides is what there is to use, and what is declared for other clients only.
 type Provides struct {
-	Tools       []Tool   `json:"tools"`
-	Prompts     []string `json:"prompts"`
-	Templates   []string `json:"resourceTemplates"`
-	Skills      []Skill  `json:"skills"`
-	Diagnostics []string `json:"diagnostics"` // the end of stderr: untrusted text
+	Tools       []Tool      `json:"tools"`
+	Prompts     []string    `json:"prompts"`
+	Templates   []string    `json:"resourceTemplates"`
+	Skills      []SkillFile `json:"skills"`
+	Diagnostics []string    `json:"diagnostics"` // the end of stderr: untrusted text
 }
 
 // Skill is a text for agents, which they get as a prompt once the plugin is approved.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+}
+
+// SkillFile is a skill with its file's path in the bundle.
+type SkillFile struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Path        string `json:"path"`
 }
 
 // FieldPair is one field of the identity that differs from what was approved.

@@ -29,7 +29,7 @@ func Routes() []Route {
 	var all []Route
 	for _, resource := range [][]Route{
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
-		loginRoutes,
+		loginRoutes, runningRoutes,
 		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
 		importRoutes, connectRoutes,
 	} {

@@ -54,3 +54,18 @@ func (s *Session) Tail() []string {
 	}
 	return nil
 }
+
+// Tail returns the end of the stderr of a connector's last session, whether it is
+// over or not: untrusted text, with known secret values masked.
+func (p *Pool) Tail(id plugins.ID) []string {
+	p.mu.Lock()
+	var last *Session
+	if s := p.slots[id]; s != nil {
+		last = s.session
+	}
+	p.mu.Unlock()
+	if last == nil {
+		return nil
+	}
+	return last.Tail()
+}
