@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,12 +58,13 @@ const sentinel = "sentinel-5f2c9e"
 //	two/a, two/b    two servers of one plugin
 //	broken          its manifest cannot be read
 type rig struct {
-	t      *testing.T
-	dir    string
-	host   *host.Host
-	port   int
-	tokens map[string]string // by kind of caller
-	later  atomic.Int64      // how far the API's clock is ahead, in nanoseconds
+	t       *testing.T
+	dir     string
+	host    *host.Host
+	port    int
+	tokens  map[string]string // by kind of caller
+	program string            // what would start at login
+	later   atomic.Int64      // how far the API's clock is ahead, in nanoseconds
 }
 
 // now is the clock of the API's sessions, which passes moves.
@@ -89,7 +91,11 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) open(places host.Places) {
 	r.t.Helper()
-	h, err := host.Open(r.t.Context(), host.Config{Places: places, Version: "1.2.3", Home: filepath.Join(r.dir, "home"),
+	r.program = filepath.Join(r.dir, "apps", "sallyport")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(r.program), 0o700), os.WriteFile(r.program, []byte("a program"), 0o700)); err != nil {
+		r.t.Fatal(err)
+	}
+	h, err := host.Open(r.t.Context(), host.Config{Places: places, Version: "1.2.3", Home: filepath.Join(r.dir, "home"), Program: r.program, Temps: []string{},
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(r.dir, "home"), "AWS_SECRET_ACCESS_KEY=" + sentinel}})
 	if err != nil {
 		r.t.Fatal(err)

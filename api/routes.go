@@ -32,6 +32,7 @@ func Routes() []Route {
 		loginRoutes, runningRoutes,
 		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
 		importRoutes, connectRoutes,
+		autostartRoutes,
 	} {
 		all = append(all, resource...)
 	}

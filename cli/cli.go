@@ -113,6 +113,7 @@ First steps:
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
 		c.importCommand(), c.connectCommand(),
+		c.autostartCommand(),
 	)
 	addCompletion(root)
 	putInGroups(root)

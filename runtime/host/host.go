@@ -66,6 +66,10 @@ type Config struct {
 	Network mcp.Network
 	// Browser is how a person is shown an address; the zero one is the system's.
 	Browser browser.Opener
+	// Program is what starts at login; "" is this program. Temps are folders whose
+	// programs do not last; nil asks the system.
+	Program string
+	Temps   []string
 }
 
 // Tokens are the tokens of this installation's files.
