@@ -199,6 +199,9 @@ var pluginRoutes = []Route{{
 	Method: http.MethodPost, Path: connectorPath + "/call", Access: Operator,
 	Summary: "Calls one tool through the same gate as agents.", Body: ToolCall{}, Answer: ToolResult{}, Serve: (*Server).callTool,
 }, {
+	Method: http.MethodPost, Path: connectorPath + "/call/cancel", Access: Operator,
+	Summary: "Ends a call of the operator's by the name that it was given.", Body: CancelCall{}, Answer: Done{}, Serve: (*Server).cancelCall,
+}, {
 	Method: http.MethodGet, Path: "/v1/tools", Access: Watcher,
 	Summary: "Every tool that may be called, with the name agents see.", Answer: ToolList{}, Serve: (*Server).listTools,
 }}

@@ -52,6 +52,7 @@ type Server struct {
 	address  string // http://127.0.0.1:PORT
 	window   string
 	sessions *sessions
+	calls    calls
 }
 
 // Handler builds the one handler of the product.

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
@@ -16,6 +18,7 @@ type Tool struct {
 	Name        string          `json:"name"`    // the server's own
 	Exposed     string          `json:"exposed"` // what agents see; empty where two clash
 	Class       string          `json:"class"`
+	Pin         string          `json:"pin"`                   // of the definition that was allowed
 	Description string          `json:"description,omitempty"` // untrusted text
 	Definition  json.RawMessage `json:"definition"`
 }
@@ -29,6 +32,14 @@ type ToolList struct {
 type ToolCall struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
+	// Call is a name of the caller's own choice, by which it can be cancelled: a
+	// window does not notice that the page gave up a request.
+	Call string `json:"call,omitempty"`
+}
+
+// CancelCall names the call to end.
+type CancelCall struct {
+	Call string `json:"call"`
 }
 
 // ToolResult is the server's own result, byte for byte.
@@ -54,7 +65,7 @@ func (s *Server) listTools(_ Caller, r *http.Request) (any, error) {
 }
 
 func (s *Server) tool(id plugins.ID, t approvals.ApprovedTool) Tool {
-	return Tool{Connector: id.String(), Name: t.Name, Exposed: gateway.ExposedName(id, t.Name), Class: t.Class,
+	return Tool{Connector: id.String(), Name: t.Name, Exposed: gateway.ExposedName(id, t.Name), Class: t.Class, Pin: string(t.Pin),
 		Description: descriptionOf(t.Definition), Definition: t.Definition}
 }
 
@@ -82,11 +93,71 @@ func (s *Server) callTool(c Caller, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.host.Call(r.Context(), c.Via, id, asked.Tool, params)
+	ctx, done, err := s.calls.begin(r.Context(), asked.Call)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	result, err := s.host.Call(ctx, c.Via, id, asked.Tool, params)
 	if err != nil {
 		return nil, err
 	}
 	return ToolResult{Result: result}, nil
+}
+
+// cancelCall ends a call of the operator's. One that has ended already is no fault.
+func (s *Server) cancelCall(_ Caller, r *http.Request) (any, error) {
+	var asked CancelCall
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	if _, err := s.subject(r); err != nil {
+		return nil, err
+	}
+	s.calls.cancel(asked.Call)
+	return Done{OK: true}, nil
+}
+
+// calls are those of the operator's that are under way and can be cancelled.
+type calls struct {
+	mu    sync.Mutex
+	named map[string]context.CancelFunc
+}
+
+const longestCallName = 100
+
+// begin lets a call with a name be cancelled until done.
+func (c *calls) begin(ctx context.Context, name string) (_ context.Context, done func(), err error) {
+	if name == "" {
+		return ctx, func() {}, nil
+	}
+	if len(name) > longestCallName {
+		return nil, nil, coded.New("bad-request", "the name of the call is too long")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.named[name]; taken {
+		return nil, nil, coded.New("bad-request", "a call of that name is under way")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if c.named == nil {
+		c.named = map[string]context.CancelFunc{}
+	}
+	c.named[name] = cancel
+	return ctx, func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.named, name)
+	}, nil
+}
+
+func (c *calls) cancel(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.named[name]; cancel != nil {
+		cancel()
+	}
 }
 
 // callParams is the params member of tools/call. The arguments go in as they

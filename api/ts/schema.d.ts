@@ -2820,6 +2820,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/plugins/{plugin}/{server}/call/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends a call of the operator's by the name that it was given. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    plugin: string;
+                    server: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CancelCall"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Done"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plugins/{plugin}/{server}/config": {
         parameters: {
             query?: never;
@@ -5061,6 +5122,9 @@ export interface components {
             sentence: string;
             tool: string;
         };
+        CancelCall: {
+            call: string;
+        };
         Client: {
             /** Format: date-time */
             createdAt: string;
@@ -5618,10 +5682,12 @@ export interface components {
             description?: string;
             exposed: string;
             name: string;
+            pin: string;
         };
         ToolCall: {
             /** @description any JSON */
             args: unknown;
+            call?: string;
             tool: string;
         };
         ToolList: {

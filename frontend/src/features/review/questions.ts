@@ -45,3 +45,11 @@ export function useAsk() {
       answer(api.POST("/v1/plugins/{plugin}/{server}/ask", { params: { path: split(subject) } })),
   }));
 }
+
+/** Asks anew which tools of an enabled connector agents may call, with what its server offers now. */
+export function useAskTools() {
+  return createMutation(() => ({
+    mutationFn: (subject: string) =>
+      answer(api.POST("/v1/plugins/{plugin}/{server}/ask-tools", { params: { path: split(subject) } })),
+  }));
+}
