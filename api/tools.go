@@ -107,11 +107,11 @@ func (s *Server) callTool(c Caller, r *http.Request) (any, error) {
 
 // cancelCall ends a call of the operator's. One that has ended already is no fault.
 func (s *Server) cancelCall(_ Caller, r *http.Request) (any, error) {
-	var asked CancelCall
-	if err := read(r, &asked); err != nil {
+	if _, err := s.subject(r); err != nil {
 		return nil, err
 	}
-	if _, err := s.subject(r); err != nil {
+	var asked CancelCall
+	if err := read(r, &asked); err != nil {
 		return nil, err
 	}
 	s.calls.cancel(asked.Call)
