@@ -5,7 +5,7 @@ SHELL   := /bin/bash
 LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 20s
 
-.PHONY: run test check build bench fuzz help
+.PHONY: run test check build package-darwin package-darwin-headless bench fuzz help
 
 run: ## start the sidecar on a data folder of its own (.cache/run), with the example plugin
 	@scripts/setup run
@@ -32,6 +32,14 @@ build: ## build bin/sallyport for this system, without cgo
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "$$(scripts/version ldflags)" -o bin/ .
 
+package-darwin-headless: ## make dist/*macos*.zip: Sallyport.app around the headless program, on any system
+	@scripts/setup run
+	@scripts/package darwin-headless
+
+package-darwin: ## on a Mac: Sallyport.app with the window
+	@scripts/setup run
+	@scripts/package darwin
+
 bench: ## measure, and print ratios to the programs that others would use
 	@scripts/setup test
 	@scripts/bench
@@ -40,4 +48,4 @@ fuzz: ## run every fuzz target for FUZZ=20s each
 	@scripts/fuzz $(FUZZ)
 
 help: ## list what can be done here
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

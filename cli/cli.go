@@ -72,7 +72,7 @@ func Run(ctx context.Context, build buildinfo.Info, args []string, streams Strea
 	streams.Err = terminal{streams.Err}
 	c := &command{Streams: streams, build: build}
 	root := c.root()
-	root.SetArgs(args)
+	root.SetArgs(launched(args))
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)

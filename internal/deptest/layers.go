@@ -38,6 +38,7 @@ func Layers() []Layer {
 		{[]string{"api/..."}, "a client or server of the API stands on it"},
 		{[]string{"cli", "app"}, "commands and window are two users of the API and not of each other"},
 		{[]string{"."}, "main only starts things"},
+		{[]string{"build/..."}, "tools of the build use helpers, and the program none of them"},
 	}
 }
 
@@ -63,6 +64,10 @@ func Bans() []Ban {
 		{
 			"github.com/wailsapp/wails/...", []string{"app", "."},
 			"the headless program links no window, and no package under runtime knows that there is one",
+		},
+		{
+			"sallyport/internal/bundle", []string{"build/..."},
+			"making packages is for tools of the build",
 		},
 		{
 			"sallyport/runtime/approvals/approvalstest", []string{"runtime/approvals/..."},
