@@ -32,7 +32,7 @@ func Routes() []Route {
 		loginRoutes, runningRoutes,
 		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
 		importRoutes, connectRoutes,
-		autostartRoutes,
+		autostartRoutes, updateRoutes,
 	} {
 		all = append(all, resource...)
 	}

@@ -19,7 +19,7 @@ func Layers() []Layer {
 		{[]string{"internal/..."}, "internal/* are helpers without domain words"},
 		{[]string{"frontend"}, "the pages are files, and know nothing of who serves them"},
 		{
-			[]string{"runtime/artifact", "runtime/permissions", "runtime/health", "runtime/audit", "runtime/store", "runtime/launchers", "runtime/signature", "runtime/clients"},
+			[]string{"runtime/artifact", "runtime/permissions", "runtime/health", "runtime/audit", "runtime/store", "runtime/launchers", "runtime/signature", "runtime/clients", "runtime/updates"},
 			"these are leaves: others push into them and they ask nobody, so each can be read and tested alone",
 		},
 		{[]string{"runtime/plugins"}, "what is on disk is read before anybody decides about it"},

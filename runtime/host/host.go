@@ -38,6 +38,7 @@ import (
 	"sallyport/runtime/process"
 	"sallyport/runtime/secrets"
 	"sallyport/runtime/store"
+	"sallyport/runtime/updates"
 )
 
 // Config says what a host is made of. Places and Version are required.
@@ -70,6 +71,8 @@ type Config struct {
 	// programs do not last; nil asks the system.
 	Program string
 	Temps   []string
+	// Updates is where releases are announced; the zero one is what this build knows.
+	Updates updates.Source
 }
 
 // Tokens are the tokens of this installation's files.
