@@ -100,10 +100,12 @@ func sameToken(given, want string) bool {
 }
 
 // via is the way in that the operator's own program names. It is a label: the
-// window proves itself by a token of its own, never by this header.
+// window that owns the data folder proves itself by a token of its own, never by
+// this header; one that is attached holds the operator's token like any command.
 func via(r *http.Request) string {
-	if r.Header.Get("X-Sallyport-Via") == "cli" {
-		return "cli"
+	switch named := r.Header.Get("X-Sallyport-Via"); named {
+	case approvals.ViaCLI, approvals.ViaWindowAttached:
+		return named
 	}
-	return "api"
+	return approvals.ViaAPI
 }

@@ -63,6 +63,10 @@ var statusOf = map[string]int{
 	"store-damaged":        http.StatusServiceUnavailable,
 	"store-newer":          http.StatusServiceUnavailable,
 	"store-missing":        http.StatusServiceUnavailable,
+	"starting":             http.StatusServiceUnavailable,
+	"sidecar-ended":        http.StatusServiceUnavailable,
+	"not-running":          http.StatusServiceUnavailable,
+	"not-answering":        http.StatusServiceUnavailable,
 	"internal":             http.StatusInternalServerError,
 	"program-unknown":      http.StatusNotFound,
 	"project-invalid":      http.StatusBadRequest,
@@ -118,6 +122,9 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(append(raw, '\n'))
 }
+
+// WriteError answers with a refusal, for what stands in front of the routes.
+func WriteError(w http.ResponseWriter, err error) { writeError(w, err) }
 
 func writeError(w http.ResponseWriter, err error) {
 	status, body := errorBody(err)

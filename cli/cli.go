@@ -15,8 +15,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -183,19 +181,7 @@ func (c *command) print(v any, text func(io.Writer) error) error {
 	return text(terminal{c.Out})
 }
 
-func (c *command) places() host.Places {
-	home := c.home
-	if home == "" {
-		home = os.Getenv("SALLYPORT_HOME")
-	}
-	if home != "" {
-		if whole, err := filepath.Abs(home); err == nil {
-			home = whole // children have other folders to start in
-		}
-		return host.PlacesIn(home)
-	}
-	return host.StandardPlaces()
-}
+func (c *command) places() host.Places { return host.PlacesFor(c.home) }
 
 func (c *command) logger() *slog.Logger {
 	if !c.verbose {

@@ -9,7 +9,6 @@ import (
 	"sallyport/api/client"
 	"sallyport/internal/coded"
 	"sallyport/internal/loopback"
-	"sallyport/runtime/health"
 	"sallyport/runtime/host"
 )
 
@@ -81,23 +80,9 @@ func (c *command) sidecar(ctx context.Context) (*running, error) {
 	return &running{client.New(found.Port, key, token, "cli"), found, key}, nil
 }
 
-// findSidecar finds the sidecar that has the data folder and proves it. Whatever
-// else is on its port counts as no sidecar.
+// findSidecar is client.Find for these places.
 func (c *command) findSidecar(ctx context.Context) (loopback.Discovery, []byte, error) {
-	notRunning := &coded.Error{Code: "not-running", Sentence: "no sidecar is running", Next: "start it: sallyport serve"}
-	found, err := loopback.ReadDiscovery(c.places().State)
-	if err != nil {
-		return found, nil, notRunning
-	}
-	key, err := health.ReadKey(c.places().State)
-	if err != nil {
-		return found, nil, notRunning
-	}
-	reply, err := health.Prove(ctx, found.Port, key)
-	if err != nil || reply.Instance != found.Instance {
-		return found, nil, notRunning
-	}
-	return found, key, nil
+	return client.Find(ctx, c.places().State)
 }
 
 // inProcess opens the host for one command. Nothing listens: the API is called

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -161,27 +159,10 @@ func (c *command) sayReady(options serveOptions, d loopback.Discovery, attached 
 	return err
 }
 
-// serveLogger logs to a file in the state folder, and to stderr on request.
+// serveLogger logs to the file of logs, and to stderr on request.
 func (c *command) serveLogger(stderr bool) (*slog.Logger, func()) {
-	var to io.Writer = io.Discard
-	done := func() {}
-	state := c.places().State
-	if os.MkdirAll(state, 0o700) == nil {
-		name := filepath.Join(state, "sallyport.log")
-		keepLogSmall(name)
-		if file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
-			to, done = file, func() { file.Close() }
-		}
-	}
 	if stderr {
-		to = io.MultiWriter(to, c.Err)
+		return sidecar.Log(c.places().State, c.Err)
 	}
-	return slog.New(slog.NewTextHandler(to, nil)), done
-}
-
-// keepLogSmall puts a log over 8 MiB aside, over the one put aside before.
-func keepLogSmall(name string) {
-	if info, err := os.Stat(name); err == nil && info.Size() > 8<<20 {
-		_ = os.Rename(name, name+".1") // a log that cannot be moved just grows on
-	}
+	return sidecar.Log(c.places().State, nil)
 }

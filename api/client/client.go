@@ -4,7 +4,7 @@
 // The one idea: a token is sent only to an instance that has proved itself
 // (spec/local-api.md 4), so another program on a stale port never sees one.
 //
-// It holds no state but the connection. cli and the tests import it.
+// It holds no state but the connection. cli, app and the tests import it.
 package client
 
 import (
@@ -36,14 +36,20 @@ type Client struct {
 // under key that our instance is at its other end before the token is sent over
 // it. It never uses a proxy and never follows a redirect.
 func New(port int, key []byte, token, via string) *Client {
+	return &Client{base: loopback.URL(port), token: token, via: via, http: &http.Client{
+		Transport:     Transport(port, key),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Transport returns connections to 127.0.0.1:port, whatever address is asked for, each of
+// which has proved under key that our instance is at its other end. It uses no proxy.
+func Transport(port int, key []byte) *http.Transport {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		connection, _, err := health.Dial(ctx, port, key)
 		return connection, err
 	}
-	return &Client{base: loopback.URL(port), token: token, via: via, http: &http.Client{
-		Transport:     &http.Transport{Proxy: nil, DialContext: dial, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &http.Transport{Proxy: nil, DialContext: dial, DisableCompression: true}
 }
 
 // InMemory returns a client that calls handler directly, without a socket.

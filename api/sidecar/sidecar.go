@@ -4,7 +4,7 @@
 // then the discovery file and the ready line; stopping is the same backwards, so
 // that whoever reads the file finds somebody there (spec/local-api.md 1 to 3).
 //
-// It has no routes of its own. cli, and later app, import it.
+// It has no routes of its own. cli and app import it.
 package sidecar
 
 import (
@@ -35,6 +35,8 @@ type Config struct {
 	Logger       *slog.Logger
 	// SecretsPassphrase: see host.Config.
 	SecretsPassphrase []byte
+	// WindowToken: see api.Config. "" is no window.
+	WindowToken string
 }
 
 // Sidecar is a host that is being served.
@@ -42,6 +44,9 @@ type Sidecar struct {
 	Discovery loopback.Discovery
 	Notes     []loopback.Note
 	Host      *host.Host
+	// Handler is what is served, for a window of this process. Hosts other than the
+	// address of Discovery are refused there too.
+	Handler http.Handler
 
 	server *http.Server
 	failed chan error
@@ -79,7 +84,8 @@ func (s *Sidecar) serve(cfg Config) error {
 	port := loopback.Port(listener)
 	s.Discovery = loopback.Discovery{Service: health.Service, Version: cfg.Version, Instance: s.Host.Instance,
 		PID: os.Getpid(), StartedAt: s.Host.StartedAt, Port: port, URL: loopback.URL(port), Executable: executable()}
-	s.server = api.HTTPServer(s.handler(port, cfg), s.log)
+	s.Handler = s.handler(port, cfg)
+	s.server = api.HTTPServer(s.Handler, s.log)
 	s.server.BaseContext = func(net.Listener) context.Context { return s.Host.Context() }
 	go func() { s.failed <- s.server.Serve(listener) }()
 	if err := loopback.WriteDiscovery(s.state, s.Discovery); err != nil {
@@ -91,7 +97,7 @@ func (s *Sidecar) serve(cfg Config) error {
 func (s *Sidecar) handler(port int, cfg Config) http.Handler {
 	return api.Handler(api.Config{
 		Host: s.Host, Tokens: api.Tokens{Operator: s.Host.Tokens.Operator, Companion: s.Host.Tokens.Companion},
-		Port: port, Logger: cfg.Logger, Pages: pages(),
+		Port: port, Logger: cfg.Logger, Pages: pages(), WindowToken: cfg.WindowToken,
 		Health: health.Desktop(health.DesktopConfig{Version: cfg.Version, Instance: s.Host.Instance, Port: port,
 			Key: s.Host.HealthKey, Tracker: s.Host.Health}),
 	})

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,6 +29,21 @@ func PlacesIn(dir string) Places {
 		State:  filepath.Join(dir, "state"),
 		Config: filepath.Join(dir, "config"),
 	}
+}
+
+// PlacesFor are the places below home, below SALLYPORT_HOME where home is empty, or the
+// standard ones where both are.
+func PlacesFor(home string) Places {
+	if home == "" {
+		home = os.Getenv("SALLYPORT_HOME")
+	}
+	if home == "" {
+		return StandardPlaces()
+	}
+	if whole, err := filepath.Abs(home); err == nil {
+		home = whole // children have other folders to start in
+	}
+	return PlacesIn(home)
 }
 
 // StandardPlaces are the system's own folders for this user (XDG on Linux,
