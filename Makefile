@@ -5,7 +5,7 @@ SHELL   := /bin/bash
 LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 20s
 
-.PHONY: run test check build package-darwin package-darwin-headless bench fuzz help
+.PHONY: run test check build desktop package-darwin package-darwin-headless bench fuzz help
 
 run: ## start the sidecar on a data folder of its own (.cache/run), with the example plugin
 	@scripts/setup run
@@ -39,6 +39,12 @@ package-darwin-headless: ## make dist/*macos*.zip: Sallyport.app around the head
 package-darwin: ## on a Mac: Sallyport.app with the window
 	@scripts/setup run
 	@scripts/package darwin
+
+desktop: ## build bin/sallyport-desktop: the same program with the window
+	@scripts/setup desktop
+	@scripts/pages
+	@mkdir -p bin
+	CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false -tags desktop,production,webkit2_41 -ldflags "$$(scripts/version ldflags)" -o bin/sallyport-desktop .
 
 bench: ## measure, and print ratios to the programs that others would use
 	@scripts/setup test

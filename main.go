@@ -1,6 +1,7 @@
 // Command sallyport runs third-party agent plugins only as a person approved
 // them. Built without tags it is the headless program: the commands and the
-// sidecar.
+// sidecar. With the tag desktop it has the window too, and opens it where it is
+// started without arguments or with an address of sallyport://.
 package main
 
 import (
@@ -16,5 +17,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
 		process.ShimMain(os.Args[2:])
 	}
-	os.Exit(cli.Run(context.Background(), buildinfo.Read(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if wantsWindow(os.Args[1:]) {
+		os.Exit(openWindow(os.Args[1:], streams))
+	}
+	os.Exit(cli.Run(context.Background(), buildinfo.Read(), os.Args[1:], streams))
 }

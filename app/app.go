@@ -14,14 +14,15 @@ package app
 import (
 	"log/slog"
 
+	"sallyport/internal/buildinfo"
 	"sallyport/runtime/host"
 )
 
-// Config says what the window is of. Places and Version are required.
+// Config says what the window is of. Places is required.
 type Config struct {
-	Places  host.Places
-	Version string
-	Logger  *slog.Logger // nil: none
+	Places host.Places
+	Build  buildinfo.Info
+	Logger *slog.Logger // nil: none
 	// Open is an address of sallyport:// that the program was started with; "" for none.
 	Open string
 }

@@ -176,7 +176,8 @@ const startGrace = 10 * time.Second
 func (h *hosting) find(ctx context.Context, may bool) (*backend, error) {
 	for deadline := time.Now().Add(startGrace); ; {
 		if may {
-			own, err := sidecar.Start(ctx, sidecar.Config{Places: h.cfg.Places, Version: h.cfg.Version, Logger: h.log, WindowToken: h.token})
+			own, err := sidecar.Start(ctx, sidecar.Config{Places: h.cfg.Places, Version: h.cfg.Build.Version,
+				Commit: h.cfg.Build.Commit, Date: h.cfg.Build.Date, Logger: h.log, WindowToken: h.token})
 			if !errors.Is(err, loopback.ErrHeld) {
 				return h.own(own), err
 			}

@@ -36,9 +36,10 @@ type window struct {
 	hosting *hosting
 	answers *answers
 
-	wails chan struct{} // closed once the context below is there
-	ctx   context.Context
-	ready atomic.Bool // the page was loaded once
+	ctx   context.Context // Wails', once ready
+	ready atomic.Bool     // the page was loaded once
+
+	closing atomic.Bool
 
 	// waiting is where the page is to go once it is there.
 	mu      sync.Mutex
@@ -48,7 +49,7 @@ type window struct {
 // Run shows the window until it is closed or ctx ends, and closes the host before it
 // returns. Where this data folder has a window, that one is shown instead.
 func Run(ctx context.Context, cfg Config) error {
-	w := &window{cfg: cfg, log: cfg.Logger, dir: filepath.Join(cfg.Places.State, "window"), wails: make(chan struct{})}
+	w := &window{cfg: cfg, log: cfg.Logger, dir: filepath.Join(cfg.Places.State, "window")}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
@@ -133,24 +134,24 @@ func (w *window) show(ctx, hosts context.Context) (err error) {
 		BackgroundColour: options.NewRGB(250, 250, 249),
 		AssetServer:      &assetserver.Options{Handler: w.answers},
 		Logger:           wailsLog{w.log},
-		OnStartup: func(its context.Context) {
-			w.ctx = its
-			close(w.wails)
+		OnStartup: func(context.Context) {
 			guardWebview(w)
 		},
-		OnDomReady:        func(context.Context) { w.loaded(hosts, place) },
-		OnBeforeClose:     func(context.Context) bool { w.remember(); return false },
+		OnDomReady:        func(its context.Context) { w.loaded(its, hosts, place) },
+		OnBeforeClose:     func(context.Context) bool { return w.closes() },
 		HideWindowOnClose: hidesOnClose,
 		DragAndDrop:       &options.DragAndDrop{DisableWebViewDrop: true},
 		Linux:             &linux.Options{ProgramName: "sallyport", WebviewGpuPolicy: linux.WebviewGpuPolicyNever, Icon: icon()},
-		Mac:               &mac.Options{OnUrlOpen: func(address string) { w.wished(wish{address}) }, About: &mac.AboutInfo{Title: "Sallyport", Message: w.cfg.Version}},
-		Windows:           &windows.Options{WebviewUserDataPath: filepath.Join(w.dir, "webview"), DLLSearchPaths: dllSearch},
+		Mac:               &mac.Options{OnUrlOpen: func(address string) { w.wished(wish{address}) }, About: &mac.AboutInfo{Title: "Sallyport", Message: w.cfg.Build.Version}},
+		Windows:           &windows.Options{WebviewUserDataPath: filepath.Join(w.dir, "webview"), DLLSearchPaths: windows.DLLSearchSystem32},
 	})
 }
 
 // loaded is called with every load of the page: the first shows that the main loop runs.
-func (w *window) loaded(hosts context.Context, place frame) {
-	if w.ready.CompareAndSwap(false, true) {
+func (w *window) loaded(its, hosts context.Context, place frame) {
+	if !w.ready.Load() {
+		w.ctx = its
+		w.ready.Store(true)
 		w.log.Info("the window is there")
 		w.place(place)
 		if err := wishes(hosts, w.dir, w.wished); err != nil {
@@ -181,6 +182,16 @@ func (w *window) place(f frame) {
 	if f.Placed {
 		runtime.WindowSetPosition(w.ctx, f.X, f.Y)
 	}
+}
+
+// closes is asked before every close and keeps the frame. Wails closes at a signal too,
+// and its main loop must be ended only once.
+func (w *window) closes() bool {
+	if w.closing.Swap(true) {
+		return true // not again
+	}
+	w.remember()
+	return false
 }
 
 // remember keeps the frame. A maximised window has no size of its own to keep.
@@ -250,6 +261,11 @@ func (w *window) watchPage(ctx context.Context) {
 			replacePage(w)
 		}
 	}
+}
+
+func noScreen() error {
+	return &coded.Error{Code: "no-screen", Sentence: "there is no screen to open a window on",
+		Next: "run this where you are logged in; or use the commands (sallyport --help), or a browser: sallyport open"}
 }
 
 // wailsLog writes what Wails says to our log, below warnings: it is for developers.

@@ -77,6 +77,12 @@ func Run(ctx context.Context, build buildinfo.Info, args []string, streams Strea
 	return c.exitCode(root.ExecuteContext(ctx))
 }
 
+// Report prints an error as a command does, and returns the exit code.
+func Report(err error, streams Streams) int {
+	streams.Err = terminal{streams.Err}
+	return (&command{Streams: streams}).exitCode(err)
+}
+
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sallyport",

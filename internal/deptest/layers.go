@@ -93,7 +93,7 @@ func Bans() []Ban {
 		{"expvar", nil, "it registers routes that no access rule covers"},
 		{"math/rand", nil, "math/rand/v2 is seeded; secrets come from crypto/rand"},
 		{"plugin", nil, "plugins are processes: code that is loaded has every right of ours"},
-		{"C", nil, "the program is pure Go and builds with CGO_ENABLED=0"},
+		{"C", []string{"app"}, "the program is pure Go and builds with CGO_ENABLED=0; only the window on Linux, which links the system's webview, does not"},
 		{"github.com/spf13/cobra", []string{"cli"}, "only the commands know how commands are written"},
 		{"github.com/adrg/xdg", []string{"runtime/host"}, "the host decides the places; packages get paths in their Config"},
 	}

@@ -42,3 +42,33 @@ func TestProgramBuildsWithoutCgoForEverySystem(t *testing.T) {
 		})
 	}
 }
+
+// The window is for Windows too, without a C compiler. That of macOS needs one of its own
+// and is not compiled here (docs/macos.md).
+func TestWindowBuildsForWindows(t *testing.T) {
+	goCommand(t, "windows/amd64", "build", "-buildvcs=false", "-tags", "desktop,production,wv2runtime.error", "-o", filepath.Join(t.TempDir(), "sallyport.exe"), ".")
+}
+
+// What is built without the tag has no window in it, nor any of what a window needs.
+func TestHeadlessProgramLinksNoWindow(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, args...)...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if found := list("."); strings.Contains(found, "wails") || strings.Contains(found, "sallyport/app\n") {
+		t.Error("the headless program links the window")
+	}
+	if found := list("-tags", "desktop,production", "."); !strings.Contains(found, "wailsapp/wails/v2\n") || !strings.Contains(found, "sallyport/app\n") {
+		t.Error("the desktop program links no window: the test looks for the wrong names")
+	}
+}
