@@ -46,7 +46,8 @@ type NewSession struct {
 
 var sessionRoutes = []Route{{
 	Method: http.MethodPost, Path: "/v1/pages/link", Access: Operator,
-	Summary: "A one-time address that signs a browser in; it holds for two minutes.", Answer: PageLink{}, Serve: (*Server).newPageLink,
+	Summary: "A one-time address that signs a browser in; it holds for two minutes. With review it opens that decision.",
+	Query:   []string{"review"}, Answer: PageLink{}, Serve: (*Server).newPageLink,
 }, {
 	Method: http.MethodPost, Path: "/v1/session", Access: Anyone,
 	Summary: "Redeems the code of a one-time address for a cookie and the key that goes with it.", Body: NewSession{}, Answer: PageSession{}, Stream: (*Server).newSession,
@@ -180,9 +181,21 @@ func (s *Server) browser(r *http.Request) (Caller, bool) {
 	return Caller{Kind: "operator", Via: approvals.ViaBrowser}, true
 }
 
-func (s *Server) newPageLink(_ Caller, _ *http.Request) (any, error) {
+func (s *Server) newPageLink(_ Caller, r *http.Request) (any, error) {
+	review := r.FormValue("review")
+	if !plainID(review) {
+		return nil, coded.New("bad-request", "review is not the ID of a decision")
+	}
+	if review != "" {
+		review = "&review=" + review
+	}
 	code, until := s.sessions.newCode()
-	return PageLink{URL: s.address + "/#/open?code=" + code, ExpiresAt: until.UTC()}, nil
+	return PageLink{URL: s.address + "/#/open?code=" + code + review, ExpiresAt: until.UTC()}, nil
+}
+
+// plainID reports whether text has only the characters of decisions' IDs; no text has.
+func plainID(text string) bool {
+	return len(text) <= 64 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }
 
 func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {

@@ -109,7 +109,7 @@ First steps:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	addGroups(root)
 	root.AddCommand(
-		c.serveCommand(), c.openCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
+		c.serveCommand(), c.openCommand(), c.trayCommand(), c.healthCommand(), c.statusCommand(), c.doctorCommand(),
 		c.digestCommand(), c.pluginsCommand(), c.connectorsCommand(), c.diffCommand(),
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(), c.vendorCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -72,7 +74,8 @@ func question(d api.Decision) string {
 func (c *command) decisionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show one decision with its journal", Args: exactly("a decision's ID"),
-		Example: "  sallyport decisions show d-abc…",
+		ValidArgsFunction: c.completeDecision,
+		Example:           "  sallyport decisions show d-abc…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withHost(cmd.Context(), func(h *client.Client) error {
 				var d api.DecisionDetail
@@ -144,6 +147,7 @@ func (c *command) decisionsAnswer() *cobra.Command {
 	var unpinned bool
 	cmd := &cobra.Command{
 		Use: "answer ID allow|deny", Short: "Answer a decision", Args: exactly("a decision's ID", "allow or deny"),
+		ValidArgsFunction: c.completeDecision,
 		Long: `Answer one decision. Allowing a plugin to run tries it, and opens the next
 decision: which tools. That one is answered with --tools, --read-only or
 --all-tools. sallyport approve does both in one go.
@@ -270,4 +274,30 @@ func printSealKey(w io.Writer, key api.SealKey) error {
 		p.line("next: %s", key.Next)
 	}
 	return p.err
+}
+
+// completeDecision offers the open decisions' IDs to the shell.
+func (c *command) completeDecision(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	var ids []string
+	err := c.withHost(ctx, func(h *client.Client) error {
+		var list api.DecisionList
+		if err := h.Get(ctx, "/v1/decisions", url.Values{"open": {"true"}}, &list); err != nil {
+			return err
+		}
+		for _, d := range list.Decisions {
+			if strings.HasPrefix(d.ID, begun) {
+				ids = append(ids, d.ID+"\t"+shown(d.Subject))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }

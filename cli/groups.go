@@ -15,7 +15,7 @@ type helpGroup struct {
 
 func helpGroups() []helpGroup {
 	return []helpGroup{
-		{"Look:", []string{"open", "serve", "status", "health", "doctor", "audit"}},
+		{"Look:", []string{"open", "tray", "serve", "status", "health", "doctor", "audit"}},
 		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "digest"}},
 		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
 		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -15,24 +17,15 @@ import (
 
 func (c *command) openCommand() *cobra.Command {
 	var printOnly bool
+	var review string
 	cmd := &cobra.Command{
 		Use: "open", Short: "Open Sallyport's pages in the browser", Args: exactly(),
 		Long: `Open Sallyport's pages in the browser of this system, by a one-time address that
 holds for two minutes and signs that browser in. With --print the address is printed
 instead. A sidecar is started where none runs.`,
-		Example: "  sallyport open\n  sallyport open --print",
+		Example: "  sallyport open\n  sallyport open --print\n  sallyport open --review d-abc…",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !frontend.Built() {
-				return &coded.Error{Code: "pages-not-built", Sentence: "this program was built without its pages",
-					Next: "build it with: make build; or use the commands (sallyport --help)"}
-			}
-			if _, err := c.sidecarOrStart(cmd.Context()); err != nil {
-				return err
-			}
-			var link api.PageLink
-			err := c.withSidecar(cmd.Context(), func(h *client.Client) error {
-				return h.Post(cmd.Context(), "/v1/pages/link", nil, &link)
-			})
+			link, err := c.pageLink(cmd.Context(), review)
 			if err != nil {
 				return err
 			}
@@ -49,5 +42,26 @@ instead. A sidecar is started where none runs.`,
 		},
 	}
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address and open nothing")
+	cmd.Flags().StringVar(&review, "review", "", "open the review of the decision with this ID")
+	_ = cmd.RegisterFlagCompletionFunc("review", c.completeDecision) // the flag is there
 	return cmd
+}
+
+// pageLink returns a one-time address of the pages, or of one decision's review. It
+// starts a sidecar where none runs.
+func (c *command) pageLink(ctx context.Context, review string) (api.PageLink, error) {
+	var link api.PageLink
+	if !frontend.Built() {
+		return link, &coded.Error{Code: "pages-not-built", Sentence: "this program was built without its pages",
+			Next: "build it with: make build; or use the commands (sallyport --help)"}
+	}
+	if _, err := c.sidecarOrStart(ctx); err != nil {
+		return link, err
+	}
+	path := "/v1/pages/link"
+	if review != "" {
+		path += "?" + url.Values{"review": {review}}.Encode()
+	}
+	err := c.withSidecar(ctx, func(h *client.Client) error { return h.Post(ctx, path, nil, &link) })
+	return link, err
 }

@@ -2137,10 +2137,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A one-time address that signs a browser in; it holds for two minutes. */
+        /** A one-time address that signs a browser in; it holds for two minutes. With review it opens that decision. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    review?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;

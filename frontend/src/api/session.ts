@@ -19,13 +19,14 @@ export function proof(): Record<string, string> {
     : { "X-Sallyport-Page": localStorage.getItem(keyName) ?? "" };
 }
 
-/** Takes the one-time code out of the address, so that it stays in no history. */
+/** Takes the one-time code out of the address, so that it stays in no history. A link may name the decision to open. */
 export function takeCode(): string | undefined {
-  const match = /^#\/?open\?code=([A-Za-z0-9_-]+)$/.exec(location.hash);
+  const match = /^#\/?open\?code=([A-Za-z0-9_-]+)(?:&review=([A-Za-z0-9-]+))?$/.exec(location.hash);
   if (match === null) {
     return undefined;
   }
-  history.replaceState(null, "", location.pathname + "#/");
+  const page = match[2] === undefined ? "" : `review/${match[2]}`;
+  history.replaceState(null, "", location.pathname + "#/" + page);
   dispatchEvent(new HashChangeEvent("hashchange"));
   return match[1];
 }
