@@ -6,6 +6,7 @@ require (
 	filippo.io/age v1.3.2
 	fyne.io/systray v1.12.2
 	github.com/adrg/xdg v0.5.3
+	github.com/creack/pty v1.1.24
 	github.com/aymanbagabas/go-udiff v0.4.2
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-json-experiment/json v1.27.2

@@ -66,7 +66,7 @@ func (g *Gate) accept(ctx context.Context, by By) error {
 			t.batch.remove(key.kind, key.id)
 		}
 	}
-	t.batch.remove(settingKind, "none") // so that the list is written in any case
+	t.batch.remove(settingKind, consoleInBrowser) // also so that the list is written in any case
 	if head.GUIOnly {
 		if err := t.batch.put(settingKind, answerOnlyInGUI, setting{schemaVersion, true}); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sallyport/internal/pty"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/plugins"
 )
@@ -30,6 +31,8 @@ type Child struct {
 	gone    chan struct{} // nothing is left
 	drained chan struct{} // stderr has been read to its end
 	stop    stopping
+
+	terminal *pty.PTY // what a shell is on; nil for everything else
 
 	mu   sync.Mutex
 	exit Exit
@@ -59,7 +62,7 @@ func (e Exit) String() string {
 func (m *Manager) newChild(l approvals.Launch, b born, p *pipes, secrets []string, e *entry) *Child {
 	c := &Child{
 		manager: m, id: l.ID, pid: b.pid, tree: b.tree, started: m.config.Now(), limits: l.Options.Budget, entry: e,
-		stdin: &onceCloser{f: p.stdin}, tail: NewTail(secrets),
+		stdin: &onceCloser{f: p.stdin}, tail: NewTail(secrets), terminal: p.terminal,
 		done: make(chan struct{}), gone: make(chan struct{}), drained: make(chan struct{}),
 	}
 	c.stdout = &output{f: p.stdout}
@@ -80,7 +83,7 @@ func (c *Child) PID() int { return c.pid }
 func (c *Child) Started() time.Time { return c.started }
 
 // Stdin returns the child's input. Writing to a child that has ended is an
-// error (EPIPE), never a signal.
+// error (EPIPE), never a signal. To close it is to hang up on a shell.
 func (c *Child) Stdin() io.WriteCloser { return c.stdin }
 
 // Stdout returns the child's output. It ends when the last process of the tree
@@ -118,9 +121,14 @@ func (c *Child) watch(b born) {
 	c.exit.Reason = reason
 	c.mu.Unlock()
 	close(c.done)
-	c.stdin.Close()
+	if c.terminal == nil { // whose two directions are one file, and may still hold what was printed last
+		c.stdin.Close()
+	}
 	c.stdout.leaderEnded()
 	c.clear()
+	if c.terminal != nil {
+		c.terminal.Finish()
+	}
 	b.reap(c.tree)
 	<-c.drained
 	c.manager.record.forget(c.entry)
@@ -133,6 +141,9 @@ func (c *Child) watch(b born) {
 func (c *Child) drain(stderr *os.File) {
 	defer close(c.drained)
 	defer func() { _ = c.tail.Close() }()
+	if stderr == nil {
+		return
+	}
 	defer stderr.Close()
 	o := &output{f: stderr}
 	stop := make(chan struct{})

@@ -1,8 +1,8 @@
 // Package process starts, watches and ends the processes of connectors.
 //
 // The one idea: a child is the whole tree that it grows, and the tree ends with
-// it. There is one way to start (Manager.Start, which takes an approvals.Grant),
-// one way to end (Child.Stop, in bounded time, each step reported), and what a
+// it. There is one way to start (Manager.Start, and StartShell for a person's own
+// shell in its place; both take an approvals.Grant), one way to end (Child.Stop, in bounded time, each step reported), and what a
 // killed host leaves behind is ended by the next Sweep
 // (spec/child-environment.md 7, spec/approval.md 5.2a).
 //
@@ -182,6 +182,17 @@ func (m *Manager) begin(id plugins.ID) error {
 		return coded.New("start-in-progress", fmt.Sprintf("%s is being started already", id))
 	}
 	m.starting[id] = true
+	m.starts.Add(1)
+	return nil
+}
+
+// beginShell lets a shell through, of which a connector may have several.
+func (m *Manager) beginShell() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return coded.New("host-closing", "Sallyport is closing")
+	}
 	m.starts.Add(1)
 	return nil
 }

@@ -49,7 +49,7 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 		return born{}, nil, &coded.Error{Code: "start-failed", Sentence: "cannot make the pipes for a child", Err: err}
 	}
 	defer theirs.Close()
-	attr := &os.ProcAttr{Dir: l.Dir, Env: environ, Sys: processAttributes(), Files: []*os.File{p.theirIn, p.theirOut, p.theirErr}}
+	attr := &os.ProcAttr{Dir: l.Dir, Env: environ, Sys: p.onTerminal(processAttributes()), Files: []*os.File{p.theirIn, p.theirOut, p.theirErr}}
 	command := []string{l.Path}
 	if len(m.config.Shim) > 0 {
 		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: kernelBudget(l.Options.Budget)}.String(), l.Path)
@@ -61,11 +61,7 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 		ours.Close()
 		return born{}, nil, explain(l, err)
 	}
-	marker := ""
-	if l.Data != "" {
-		marker = "PLUGIN_DATA=" + l.Data
-	}
-	b := born{pid: process.Pid, process: process, tree: &tree{pid: process.Pid, marker: marker}}
+	b := born{pid: process.Pid, process: process, tree: &tree{pid: process.Pid, marker: markerOf(l, p, environ)}}
 	return b, listen(ours), nil
 }
 

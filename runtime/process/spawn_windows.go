@@ -40,7 +40,11 @@ func (m *Manager) spawn(ctx context.Context, l approvals.Launch, environ []strin
 		},
 	}
 	var process *os.Process
-	m.thread.do(func() { process, err = m.config.Spawn(l.Path, append([]string{l.Path}, l.Args...), attr) })
+	if p.terminal != nil {
+		process, err = createOnTerminal(l, environ, p)
+	} else {
+		m.thread.do(func() { process, err = m.config.Spawn(l.Path, append([]string{l.Path}, l.Args...), attr) })
+	}
 	if err != nil {
 		windows.CloseHandle(job)
 		return born{}, explain(l, err)

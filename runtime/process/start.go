@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/pty"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
 
-// Start starts what the grant permits. It is the only way to start anything.
+// Start starts what the grant permits. It and StartShell are the only ways to start
+// anything.
 // ctx bounds the start, not the child's life; when the grant ends, the child is
 // stopped with the grant's reason.
 //
@@ -34,6 +36,11 @@ func (m *Manager) Start(ctx context.Context, g approvals.Grant) (*Child, error) 
 	if err != nil {
 		return nil, err
 	}
+	return m.under(ctx, g, child)
+}
+
+// under ends a child with the grant that it was started by.
+func (m *Manager) under(ctx context.Context, g approvals.Grant, child *Child) (*Child, error) {
 	m.tasks.Go(func() {
 		select {
 		case <-g.Done():
@@ -57,6 +64,12 @@ func (m *Manager) start(ctx context.Context, l approvals.Launch) (*Child, error)
 		return nil, err
 	}
 	defer m.started(l.ID)
+	return m.launch(ctx, l, nil)
+}
+
+// launch is what every start has in common: of a program between three pipes, or of a
+// shell on a terminal.
+func (m *Manager) launch(ctx context.Context, l approvals.Launch, shell *Shell) (*Child, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.closing, cancel)()
@@ -64,10 +77,11 @@ func (m *Manager) start(ctx context.Context, l approvals.Launch) (*Child, error)
 	if err != nil {
 		return nil, err
 	}
+	environ = shell.environ(environ)
 	if err := prepareFolders(l); err != nil {
 		return nil, err
 	}
-	pipes, err := openPipes()
+	pipes, err := openPipes(shell)
 	if err != nil {
 		return nil, &coded.Error{Code: "start-failed", Sentence: "cannot make the pipes for a child", Err: err}
 	}
@@ -194,13 +208,18 @@ func privateFolder(path string) error {
 	return nil
 }
 
-// pipes are the three ends of a child and the three that Sallyport keeps.
+// pipes are the three ends of a child and the three that Sallyport keeps. On a
+// terminal ours are one, theirs are one, and there is no stderr of its own.
 type pipes struct {
 	stdin, stdout, stderr       *os.File // ours
 	theirIn, theirOut, theirErr *os.File
+	terminal                    *pty.PTY // nil without one
 }
 
-func openPipes() (*pipes, error) {
+func openPipes(shell *Shell) (*pipes, error) {
+	if shell != nil {
+		return shell.pipes(), nil
+	}
 	var p pipes
 	var errs [3]error
 	p.theirIn, p.stdin, errs[0] = os.Pipe()
@@ -214,9 +233,20 @@ func openPipes() (*pipes, error) {
 	return &p, nil
 }
 
-func (p *pipes) closeTheirs() { closeAll(p.theirIn, p.theirOut, p.theirErr) }
+func (p *pipes) closeTheirs() {
+	if p.terminal != nil {
+		_ = p.terminal.CloseTheirs() // a second time, where it was closed
+		return
+	}
+	closeAll(p.theirIn, p.theirOut, p.theirErr)
+}
 
-func (p *pipes) closeOurs() { closeAll(p.stdin, p.stdout, p.stderr) }
+// closeOurs leaves a terminal to whoever made it.
+func (p *pipes) closeOurs() {
+	if p.terminal == nil {
+		closeAll(p.stdin, p.stdout, p.stderr)
+	}
+}
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {

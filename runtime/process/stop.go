@@ -11,7 +11,7 @@ import (
 
 // Step is one thing that was done to end a child.
 type Step struct {
-	What string    `json:"what"` // "close stdin", "terminate", "kill", "kill escaped", "terminate rest", "kill rest"
+	What string    `json:"what"` // "close stdin", "hang up", "terminate", "kill", "kill escaped", "terminate rest", "kill rest"
 	At   time.Time `json:"at"`
 	PIDs []int     `json:"pids,omitempty"` // whom it concerned besides the group
 }
@@ -60,7 +60,7 @@ func (s *stopping) report(c *Child) Report {
 	return r
 }
 
-// Stop ends the whole tree: it closes stdin, waits 2 s, terminates the group,
+// Stop ends the whole tree: it closes stdin or hangs up the terminal, waits 2 s, terminates the group,
 // waits 2 s, kills everything that is left, and is back within 5 s
 // (spec/child-environment.md 7). The first call does it, with its reason; others
 // wait for the same end. When ctx ends, the waits in between are skipped.
@@ -82,8 +82,13 @@ func (c *Child) Stop(ctx context.Context, reason error) Report {
 }
 
 func (c *Child) escalate(ctx context.Context) {
-	c.note("close stdin", nil)
-	c.stdin.Close()
+	if c.terminal != nil {
+		c.note("hang up", nil)
+		c.terminal.Close()
+	} else {
+		c.note("close stdin", nil)
+		c.stdin.Close()
+	}
 	if c.goneWithin(ctx, eofWait) {
 		return
 	}

@@ -79,9 +79,9 @@ func (m *Manager) sweepOne(e entry) Swept {
 func (m *Manager) leftovers(e entry) []int {
 	all := processes()
 	members := map[int]bool{}
-	marker := ""
+	var marker []string
 	if e.Data != "" {
-		marker = "PLUGIN_DATA=" + e.Data
+		marker = []string{"PLUGIN_DATA=" + e.Data}
 	}
 	ours := map[int]bool{}
 	for _, p := range all {
@@ -96,9 +96,9 @@ func (m *Manager) leftovers(e entry) []int {
 			continue
 		}
 		leader := e.PID != 0 && p.pid == e.PID && p.start == e.Start
-		if leader && (sameProgram(imagePath(p.pid), e.Executable) || hasMarker(p.pid, marker)) {
+		if leader && (sameProgram(imagePath(p.pid), e.Executable) || hasMarker(p.pid, marker...)) {
 			members[p.pid] = true
-		} else if !leader && marker != "" && hasMarker(p.pid, marker) {
+		} else if !leader && hasMarker(p.pid, marker...) {
 			members[p.pid] = true
 		}
 	}

@@ -61,4 +61,4 @@ func fromKinfo(k *unix.KinfoProc) proc {
 }
 
 // hasMarker cannot be told on macOS for what is not a child.
-func hasMarker(int, string) bool { return false }
+func hasMarker(int, ...string) bool { return false }

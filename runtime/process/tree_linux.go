@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,25 +22,51 @@ func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0,
 func (t *tree) others(m *Manager) []proc { return t.among(m, processes()) }
 
 func (t *tree) among(m *Manager, all []proc) []proc {
-	members, below := map[int]bool{t.pid: true}, map[int]bool{os.Getpid(): true}
+	members, below, others := map[int]bool{t.pid: true}, map[int]bool{os.Getpid(): true}, m.otherTrees(t)
 	descend(below, all)
+	descend(others.members, all)
 	for _, p := range all {
 		switch {
 		case p.session == t.pid || p.group == t.pid:
 			members[p.pid] = true
-		case below[p.pid] && !m.leads(p.pid) && !m.leads(p.session) && hasMarker(p.pid, t.marker):
+		case below[p.pid] && !others.members[p.pid] && !m.leads(p.session) && hasMarker(p.pid, t.marker...) && !others.marked(p.pid):
 			members[p.pid] = true
 		}
 	}
 	delete(members, os.Getpid())
 	descend(members, all)
-	var others []proc
+	var found []proc
 	for _, p := range all {
 		if members[p.pid] && p.pid != t.pid && !p.zombie {
-			others = append(others, p)
+			found = append(found, p)
 		}
 	}
-	return others
+	return found
+}
+
+// otherTrees are a connector's program for its shells, and the other way round: they
+// have PLUGIN_DATA in common, and none of them is to end or to pay for another's.
+type otherTrees struct {
+	members map[int]bool
+	markers [][]string // of those that say more than the tree's own
+}
+
+func (m *Manager) otherTrees(t *tree) otherTrees {
+	o := otherTrees{members: map[int]bool{}}
+	for _, child := range m.Children() {
+		if child.tree == t {
+			continue
+		}
+		o.members[child.pid] = true
+		if len(child.tree.marker) > len(t.marker) {
+			o.markers = append(o.markers, child.tree.marker)
+		}
+	}
+	return o
+}
+
+func (o otherTrees) marked(pid int) bool {
+	return slices.ContainsFunc(o.markers, func(marker []string) bool { return hasMarker(pid, marker...) })
 }
 
 // processes lists /proc. What vanishes meanwhile is left out.
@@ -82,22 +109,23 @@ func look(pid int) (proc, bool) {
 		cpu: time.Duration(number(11)+number(12)) * clockTick}, true
 }
 
-// hasMarker reports whether the process was started with the entry in its
+// hasMarker reports whether the process was started with all of the entries in its
 // environment. A process whose environment cannot be read was not ours.
-func hasMarker(pid int, marker string) bool {
-	if marker == "" {
+func hasMarker(pid int, marker ...string) bool {
+	if len(marker) == 0 {
 		return false
 	}
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return false
 	}
+	has := 0
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if string(entry) == marker {
-			return true
+		if slices.Contains(marker, string(entry)) {
+			has++
 		}
 	}
-	return false
+	return has >= len(marker)
 }
 
 // orphanTick is how often adopted processes that ended are collected; one is

@@ -13,9 +13,9 @@ import (
 // leader is not reaped, because only until then its number is its own.
 type tree struct {
 	pid int
-	// marker is the child's PLUGIN_DATA entry, by which processes are known that
-	// left the session and lost their parent ("" if there is none).
-	marker string
+	// marker is the child's PLUGIN_DATA entry (and a shell's TERM), by which processes
+	// are known that left the session and lost their parent (nil if there is none).
+	marker []string
 
 	mu     sync.Mutex
 	reaped bool

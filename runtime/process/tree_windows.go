@@ -83,7 +83,7 @@ func look(int) (proc, bool) { return proc{}, false }
 
 func descend(map[int]bool, []proc) {}
 
-func hasMarker(int, string) bool { return false }
+func hasMarker(int, ...string) bool { return false }
 
 func imagePath(int) string { return "" }
 
