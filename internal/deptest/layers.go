@@ -30,6 +30,7 @@ func Layers() []Layer {
 		{[]string{"runtime/approvals"}, "approvals decides and mints grants; whoever uses a grant stands above it"},
 		{[]string{"runtime/approvals/..."}, "helpers for tests of approvals and of what takes a grant"},
 		{[]string{"runtime/process"}, "process starts what a grant names and knows no protocol"},
+		{[]string{"runtime/console"}, "a console is one more process under a grant; mcp has no business with it"},
 		{[]string{"runtime/mcp"}, "mcp speaks to a process that is already allowed"},
 		{[]string{"runtime/oauth"}, "a sign-in is for a server that mcp dials, under a grant"},
 		{[]string{"runtime/mcp/..."}, "the gateway is the agents' side of mcp"},

@@ -26,6 +26,9 @@ func Shim() ([]string, error) {
 // secret.
 type shimOrder struct {
 	Budget plugins.Budget `json:"budget"`
+	// Signals says that the child, which a person types to, gets every signal as
+	// systems do it: also those that Sallyport was started to ignore.
+	Signals bool `json:"signals,omitempty"`
 }
 
 func (o shimOrder) String() string {

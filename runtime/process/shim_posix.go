@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -41,6 +42,11 @@ func ShimMain(args []string) {
 	syscall.Umask(0o077)
 	if err := closeOnExec(); err != nil {
 		fail("descriptors", err)
+	}
+	if order.Signals {
+		// What is caught, and only that, has its default again after the exec.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
+			syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT)
 	}
 	limits := limitsOf(order.Budget)
 	say(shimTraced)

@@ -52,7 +52,7 @@ func (m *Manager) fork(l approvals.Launch, environ []string, p *pipes) (born, *s
 	attr := &os.ProcAttr{Dir: l.Dir, Env: environ, Sys: p.onTerminal(processAttributes()), Files: []*os.File{p.theirIn, p.theirOut, p.theirErr}}
 	command := []string{l.Path}
 	if len(m.config.Shim) > 0 {
-		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: kernelBudget(l.Options.Budget)}.String(), l.Path)
+		command = append(append([]string(nil), m.config.Shim...), shimOrder{Budget: kernelBudget(l.Options.Budget), Signals: p.terminal != nil}.String(), l.Path)
 		attr.Files = append(attr.Files, theirs) // shimStatus
 	}
 	var process *os.Process

@@ -84,7 +84,7 @@ func (c *Child) Stop(ctx context.Context, reason error) Report {
 func (c *Child) escalate(ctx context.Context) {
 	if c.terminal != nil {
 		c.note("hang up", nil)
-		c.terminal.Close()
+		_ = c.terminal.Close() // a second time, where whoever reads it has closed it
 	} else {
 		c.note("close stdin", nil)
 		c.stdin.Close()
