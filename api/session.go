@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"sallyport/internal/coded"
+	"sallyport/internal/loopback"
 	"sallyport/runtime/approvals"
 )
 
@@ -204,6 +207,10 @@ func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
+	if ofAnotherUser(r) {
+		writeError(w, &coded.Error{Code: "link-of-another-user", Sentence: "this link was given to another user of the computer", Next: "open it in a browser of the user who asked for it"})
+		return
+	}
 	own := ""
 	if cookie, err := r.Cookie(cookieName); err == nil {
 		own = cookie.Value
@@ -215,6 +222,18 @@ func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	writeJSON(w, http.StatusOK, PageSession{Key: key})
+}
+
+// ofAnotherUser reports whether r certainly comes from another user's program. The
+// code of a link was an argument of the browser's for a moment, which all users of
+// the computer may read.
+func ofAnotherUser(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	uid, known := loopback.PeerUser(peer)
+	return known && uid != os.Getuid()
 }
 
 func (s *Server) endSession(_ Caller, w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,62 @@
+package loopback
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxTable bounds what is read of a table; a line is about 150 bytes.
+const maxTable = 16 << 20
+
+// peerUser looks in the tables of both families: a program may speak IPv4 through a
+// socket of IPv6.
+func peerUser(peer netip.AddrPort) (int, bool) {
+	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
+	for _, table := range []struct{ file, end string }{
+		{"/proc/self/net/tcp", tableEnd(peer.Addr(), peer.Port())},
+		{"/proc/self/net/tcp6", tableEnd(netip.AddrFrom16(peer.Addr().As16()), peer.Port())},
+	} {
+		file, err := os.Open(table.file)
+		if err != nil {
+			continue
+		}
+		uid, known := userIn(io.LimitReader(file, maxTable), table.end)
+		_ = file.Close() // it was read
+		if known {
+			return uid, true
+		}
+	}
+	return 0, false
+}
+
+// tableEnd writes an end of a connection as the kernel does: words of four bytes in
+// the machine's order, which is little-endian on all that this builds for.
+func tableEnd(addr netip.Addr, port uint16) string {
+	raw := addr.AsSlice()
+	for word := range slices.Chunk(raw, 4) {
+		slices.Reverse(word)
+	}
+	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(raw)), port)
+}
+
+// userIn finds the user of the connection whose own end is end (proc(5), net/tcp).
+func userIn(table io.Reader, end string) (int, bool) {
+	const ownEnd, user = 1, 7
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) <= user || fields[ownEnd] != end {
+			continue
+		}
+		uid, err := strconv.Atoi(fields[user])
+		return uid, err == nil
+	}
+	return 0, false
+}
