@@ -2,8 +2,14 @@ package api
 
 import (
 	"net/http"
+	"runtime"
+	"time"
 
 	"sallyport/internal/coded"
+	"sallyport/runtime/approvals"
+	"sallyport/runtime/host"
+	"sallyport/runtime/plugins"
+	"sallyport/runtime/store"
 )
 
 // Settings are what holds for the whole installation.
@@ -12,29 +18,97 @@ type Settings struct {
 	// browser are refused.
 	AnswerOnlyInWindow bool `json:"answerOnlyInWindow"`
 	// Folders are where plugins are looked for, in order: of two with one name the
-	// earlier counts.
-	Folders []string `json:"folders"`
+	// earlier counts. Sources are the same, and say which of them the operator added.
+	Folders   []string  `json:"folders"`
+	Sources   []Source  `json:"sources"`
+	Retention Retention `json:"retention"`
+	Defaults  Defaults  `json:"defaults"`
+	Versions  Versions  `json:"versions"`
+}
+
+// Source is a folder that plugins are looked for in.
+type Source struct {
+	Label string `json:"label"`
+	// Folder is what config.json says, where the operator added it; "" otherwise.
+	Folder string `json:"folder"`
+}
+
+// Retention is how much of the audit is kept, and how much there is.
+type Retention struct {
+	// Days and Records are what may be kept at most; 0 where that cannot be told now, and
+	// nothing is removed. Says is why.
+	Days    int        `json:"days"`
+	Records int        `json:"records"`
+	Says    string     `json:"says,omitempty"`
+	Has     uint64     `json:"has"`             // records that there are
+	Since   *time.Time `json:"since,omitempty"` // of the oldest
+}
+
+// Defaults are what holds where nobody chose: they cannot be changed here.
+type Defaults struct {
+	QuestionSeconds int            `json:"questionSeconds"` // how long a question waits
+	IdleSeconds     int            `json:"idleSeconds"`     // after which a server that nobody uses is stopped
+	AnswerSeconds   int            `json:"answerSeconds"`   // how long the answer "8 hours" holds
+	Budget          plugins.Budget `json:"budget"`
+}
+
+// Versions are what a report of a fault begins with.
+type Versions struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+	Schema  int    `json:"schema"` // of the database
 }
 
 // SettingsChange sets what is given.
 type SettingsChange struct {
-	AnswerOnlyInWindow *bool `json:"answerOnlyInWindow"`
+	AnswerOnlyInWindow *bool            `json:"answerOnlyInWindow"`
+	Retention          *RetentionChange `json:"retention,omitempty"`
+}
+
+// RetentionChange is how much of the audit is to be kept.
+type RetentionChange struct {
+	Days    int `json:"days"`
+	Records int `json:"records"`
+}
+
+// SourceChange names a folder, by the whole path or from ~/.
+type SourceChange struct {
+	Folder string `json:"folder"`
+	// At is its place among those that the operator added; without one it is the last.
+	At *int `json:"at,omitempty"`
+}
+
+// SourceRemoved says where the folder stood, for putting it back.
+type SourceRemoved struct {
+	At      int      `json:"at"`
+	Sources []Source `json:"sources"`
 }
 
 var settingsRoutes = []Route{{
 	Method: http.MethodGet, Path: "/v1/settings", Access: Watcher,
-	Summary: "What holds for the whole installation: who may answer, and where plugins are looked for.", Answer: Settings{}, Serve: (*Server).showSettings,
+	Summary: "What holds for the whole installation: who may answer, where plugins are looked for, how much is kept, versions.", Answer: Settings{}, Serve: (*Server).showSettings,
 }, {
 	Method: http.MethodPost, Path: "/v1/settings", Access: Operator,
-	Summary: "Says whether only the window may answer. Only the window may say it.",
+	Summary: "Says whether only the window may answer (only the window may say it), or how much of the audit is kept.",
 	Body:    SettingsChange{}, Answer: Settings{}, Serve: (*Server).changeSettings,
+}, {
+	Method: http.MethodPost, Path: "/v1/sources", Access: Operator,
+	Summary: "Has plugins looked for in one more folder. Nothing of what is found there runs by that.",
+	Body:    SourceChange{}, Answer: Settings{}, Serve: (*Server).addSource,
+}, {
+	Method: http.MethodPost, Path: "/v1/sources/remove", Access: Operator,
+	Summary: "Has plugins looked for there no longer, and says where it stood.",
+	Body:    SourceChange{}, Answer: SourceRemoved{}, Serve: (*Server).removeSource,
 }}
 
-func (s *Server) showSettings(Caller, *http.Request) (any, error) {
+func (s *Server) showSettings(_ Caller, r *http.Request) (any, error) {
 	if err := s.host.Fault(); err != nil {
 		return nil, err
 	}
-	return s.settings(), nil
+	return s.settings(r)
 }
 
 func (s *Server) changeSettings(c Caller, r *http.Request) (any, error) {
@@ -45,15 +119,93 @@ func (s *Server) changeSettings(c Caller, r *http.Request) (any, error) {
 	if err := read(r, &change); err != nil {
 		return nil, err
 	}
-	if change.AnswerOnlyInWindow == nil {
-		return nil, coded.New("bad-request", "answerOnlyInWindow is missing")
+	if (change.AnswerOnlyInWindow == nil) == (change.Retention == nil) {
+		return nil, coded.New("bad-request", "one of answerOnlyInWindow and retention is given")
 	}
-	if err := s.host.Gate.SetAnswerOnlyInGUI(r.Context(), *change.AnswerOnlyInWindow, s.by(c)); err != nil {
+	if change.AnswerOnlyInWindow != nil {
+		if err := s.host.Gate.SetAnswerOnlyInGUI(r.Context(), *change.AnswerOnlyInWindow, s.by(c)); err != nil {
+			return nil, err
+		}
+	} else if err := s.host.SetAuditKeeping(r.Context(), approvals.Keeping{Days: change.Retention.Days, Records: change.Retention.Records}, s.by(c)); err != nil {
 		return nil, err
 	}
-	return s.settings(), nil
+	return s.settings(r)
 }
 
-func (s *Server) settings() Settings {
-	return Settings{AnswerOnlyInWindow: s.host.Gate.AnswerOnlyInGUI(), Folders: s.host.PluginFolders()}
+func (s *Server) addSource(c Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	var change SourceChange
+	if err := read(r, &change); err != nil {
+		return nil, err
+	}
+	at := host.LastSource
+	if change.At != nil {
+		at = *change.At
+	}
+	if err := s.host.AddSource(r.Context(), change.Folder, at, s.by(c)); err != nil {
+		return nil, err
+	}
+	return s.settings(r)
+}
+
+func (s *Server) removeSource(c Caller, r *http.Request) (any, error) {
+	if err := s.host.Fault(); err != nil {
+		return nil, err
+	}
+	var change SourceChange
+	if err := read(r, &change); err != nil {
+		return nil, err
+	}
+	at, err := s.host.RemoveSource(r.Context(), change.Folder, s.by(c))
+	if err != nil {
+		return nil, err
+	}
+	return SourceRemoved{At: at, Sources: s.sources()}, nil
+}
+
+func (s *Server) settings(r *http.Request) (Settings, error) {
+	retention, err := s.retention(r)
+	if err != nil {
+		return Settings{}, err
+	}
+	return Settings{
+		AnswerOnlyInWindow: s.host.Gate.AnswerOnlyInGUI(), Folders: s.host.PluginFolders(), Sources: s.sources(), Retention: retention,
+		Defaults: Defaults{QuestionSeconds: int(approvals.DefaultDecisionTTL.Seconds()), IdleSeconds: int(host.IdleAfter.Seconds()),
+			AnswerSeconds: int(approvals.StandingTime.Seconds()), Budget: plugins.Budget{}.Effective()},
+		Versions: s.versions(),
+	}, nil
+}
+
+func (s *Server) versions() Versions {
+	return Versions{Version: s.host.Version, Commit: s.host.Commit, Date: s.host.Date, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Version()}
+}
+
+func (s *Server) sources() []Source {
+	sources := []Source{}
+	for _, one := range s.host.Sources() {
+		sources = append(sources, Source(one))
+	}
+	return sources
+}
+
+// retention waits for no keyring: what cannot be verified now is said so.
+func (s *Server) retention(r *http.Request) (Retention, error) {
+	has, since, err := s.host.Audit.Extent(r.Context())
+	if err != nil {
+		return Retention{}, err
+	}
+	answer := Retention{Has: has}
+	if !since.IsZero() {
+		answer.Since = &since
+	}
+	keeping, err := s.host.Gate.AuditKeeping()
+	if err != nil {
+		_, said := errorBody(err)
+		answer.Says = said.Message
+		return answer, nil
+	}
+	answer.Days, answer.Records = keeping.Days, keeping.Records
+	return answer, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func (c *command) auditCommand() *cobra.Command {
-	return group("audit", "What happened, for people who were not there", c.auditList(), c.auditVerify(), c.auditExport())
+	return group("audit", "What happened, for people who were not there", c.auditList(), c.auditVerify(), c.auditExport(), c.auditRetention())
 }
 
 // auditQuery is the filters that list and export share.
@@ -183,4 +183,52 @@ func (c *command) auditExport() *cobra.Command {
 	query.flags(cmd)
 	cmd.Flags().StringVar(&format, "format", audit.JSONLines, "jsonl or csv")
 	return cmd
+}
+
+func (c *command) auditRetention() *cobra.Command {
+	var change api.RetentionChange
+	cmd := &cobra.Command{
+		Use: "retention", Short: "Say how much of the audit is kept, or change it", Args: exactly(),
+		Long: `Say how much of the audit is kept, or change it: 90 days and a million records until
+you choose. What is older, or beyond that number, is removed by the running sidecar, whole
+segments of 10,000 records at a time, oldest first. A record of the removal stays, so that
+what is left can still be verified. A segment that does not verify is not removed.`,
+		Example: "  sallyport audit retention\n  sallyport audit retention --days 365 --records 2000000",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withHost(cmd.Context(), func(h *client.Client) error {
+				var now api.Settings
+				if err := h.Get(cmd.Context(), "/v1/settings", nil, &now); err != nil {
+					return err
+				}
+				if days, records := cmd.Flags().Changed("days"), cmd.Flags().Changed("records"); days || records {
+					if !days {
+						change.Days = now.Retention.Days
+					}
+					if !records {
+						change.Records = now.Retention.Records
+					}
+					if err := h.Post(cmd.Context(), "/v1/settings", api.SettingsChange{Retention: &change}, &now); err != nil {
+						return err
+					}
+				}
+				return c.print(now.Retention, func(w io.Writer) error { return printRetention(w, now.Retention) })
+			})
+		},
+	}
+	cmd.Flags().IntVar(&change.Days, "days", 0, "keep records for `N` days, from 7 to 3650")
+	cmd.Flags().IntVar(&change.Records, "records", 0, "keep up to `N` records, from 10000 to 10000000")
+	return cmd
+}
+
+func printRetention(w io.Writer, r api.Retention) error {
+	p := &page{w: w}
+	if r.Says != "" {
+		p.line("how much is kept cannot be told now, and nothing is removed: %s", shown(r.Says))
+	} else {
+		p.line("records are kept for %d days, and up to %d of them", r.Days, r.Records)
+	}
+	if r.Since != nil {
+		p.line("there are %d, the oldest of %s", r.Has, r.Since.Local().Format(time.DateTime))
+	}
+	return p.err
 }

@@ -61,7 +61,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"}, "vendor": {"notes"},
 		"connectors add": {"mine", "--url", "https://mcp.example.com/mcp"}, "connectors show": {"mine"}, "connectors rename": {"mine", "other"}, "connectors remove": {"other"},
 		"clients add": {"someone"}, "clients remove": {"nobody"}, "clients show": {"someone"}, "clients grant": {"someone", "--all"},
-		"clients revoke": {"nobody", "notes/main"}, "clients rotate": {"nobody"}, "digest": {t.TempDir()},
+		"clients revoke": {"nobody", "notes/main"}, "clients rotate": {"nobody"}, "digest": {t.TempDir()}, "sources add": {t.TempDir()}, "sources remove": {t.TempDir()},
 		"policy set": {"deny", "--class", "write"}, "policy remove": {"--class", "read"}, "secrets set": {"A"}, "secrets delete": {"A"}, "config": {"notes"},
 		"secrets move": {"notes"}, "plugins not-secret": {"notes", "A"},
 	}

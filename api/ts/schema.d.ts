@@ -4631,7 +4631,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What holds for the whole installation: who may answer, and where plugins are looked for. */
+        /** What holds for the whole installation: who may answer, where plugins are looked for, how much is kept, versions. */
         get: {
             parameters: {
                 query?: never;
@@ -4671,7 +4671,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Says whether only the window may answer. Only the window may say it. */
+        /** Says whether only the window may answer (only the window may say it), or how much of the audit is kept. */
         post: {
             parameters: {
                 query?: never;
@@ -4692,6 +4692,122 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["Settings"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has plugins looked for in one more folder. Nothing of what is found there runs by that. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SourceChange"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Settings"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has plugins looked for there no longer, and says where it stood. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SourceChange"];
+                };
+            };
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SourceRemoved"];
                     };
                 };
                 /** @description Refused, with a code. */
@@ -5379,6 +5495,12 @@ export interface components {
             tools: components["schemas"]["Skill"][];
             url?: string;
         };
+        Defaults: {
+            answerSeconds: number;
+            budget: components["schemas"]["PluginsBudget"];
+            idleSeconds: number;
+            questionSeconds: number;
+        };
         Details: {
             next?: string;
             path?: string;
@@ -5640,6 +5762,15 @@ export interface components {
             connectors: components["schemas"]["Connector"][];
             problems: components["schemas"]["Problem"][];
         };
+        PluginsBudget: {
+            calls?: number;
+            cpuSeconds?: number;
+            memoryBytes?: number;
+            openFiles?: number;
+            processes?: number;
+            required?: boolean;
+            resultBytes?: number;
+        };
         PluginsHandEntry: {
             args?: string[];
             command?: string;
@@ -5707,6 +5838,18 @@ export interface components {
             skills: components["schemas"]["SkillFile"][];
             tools: components["schemas"]["Tool"][];
         };
+        Retention: {
+            days: number;
+            has: number;
+            records: number;
+            says?: string;
+            /** Format: date-time */
+            since?: string;
+        };
+        RetentionChange: {
+            days: number;
+            records: number;
+        };
         RunningInfo: {
             inFlight: number;
             pid?: number;
@@ -5758,10 +5901,15 @@ export interface components {
         };
         Settings: {
             answerOnlyInWindow: boolean;
+            defaults: components["schemas"]["Defaults"];
             folders: string[];
+            retention: components["schemas"]["Retention"];
+            sources: components["schemas"]["Source"][];
+            versions: components["schemas"]["Versions"];
         };
         SettingsChange: {
             answerOnlyInWindow: boolean | null;
+            retention?: components["schemas"]["RetentionChange"];
         };
         Skill: {
             description: string;
@@ -5771,6 +5919,18 @@ export interface components {
             description: string;
             name: string;
             path: string;
+        };
+        Source: {
+            folder: string;
+            label: string;
+        };
+        SourceChange: {
+            at?: number;
+            folder: string;
+        };
+        SourceRemoved: {
+            at: number;
+            sources: components["schemas"]["Source"][];
         };
         Status: {
             clients: number;
@@ -5845,6 +6005,14 @@ export interface components {
         };
         Vendoring: {
             version?: string;
+        };
+        Versions: {
+            commit: string;
+            date: string;
+            go: string;
+            schema: number;
+            system: string;
+            version: string;
         };
     };
     responses: never;

@@ -66,7 +66,7 @@ func (g *Gate) allowCall(ctx context.Context, d Decision, lasting Lasting, by By
 		}
 		standing := Standing{Tool: toolName(d.Subject(), d.Call.Tool), Client: d.Call.Client, For: lasting, Approval: d.Call.Approval, At: g.now(), By: by}
 		if lasting == ForHours {
-			standing.Until = standing.At.Add(standingTime)
+			standing.Until = standing.At.Add(StandingTime)
 		}
 		before := func(s Standing) bool { return s.Tool == standing.Tool && s.Client == standing.Client }
 		if lasting == ForSession {

@@ -59,8 +59,8 @@ const (
 	ForAlways  Lasting = "always"
 )
 
-// standingTime is how long the answer "for 8 hours" holds.
-const standingTime = 8 * time.Hour
+// StandingTime is how long the answer "for 8 hours" holds.
+const StandingTime = 8 * time.Hour
 
 // policyID is the sealed document that holds rules and standing answers.
 const policyID = "policy"

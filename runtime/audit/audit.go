@@ -58,7 +58,6 @@ type Config struct {
 type Log struct {
 	db     Database
 	now    func() time.Time
-	policy Retention
 	log    *slog.Logger
 	head   sealedHead
 	queue  queue
@@ -67,6 +66,7 @@ type Log struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
+	policy  Retention
 	problem error // of the queue's writer; nil when the last write went well
 }
 

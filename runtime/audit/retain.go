@@ -34,6 +34,42 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
+// SetPolicy changes what Retain removes from now on; zero fields mean the contract's
+// bounds.
+func (l *Log) SetPolicy(r Retention) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.segment = l.policy.segment
+	l.policy = r.withDefaults()
+}
+
+func (l *Log) retention() Retention {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.policy
+}
+
+// Extent says how many records there are and since when.
+func (l *Log) Extent(ctx context.Context) (records uint64, since time.Time, err error) {
+	err = l.db.View(ctx, func(tx *sql.Tx) error {
+		oldest, newest, err := bounds(tx)
+		if errors.Is(err, errKept) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		records = newest - oldest + 1
+		var at string
+		if err := tx.QueryRow(`SELECT at FROM audit WHERE seq = ?`, int64(oldest)).Scan(&at); err != nil {
+			return err
+		}
+		since, _ = time.Parse(timeFormat, at) // one that somebody made unreadable: Verify finds it
+		return nil
+	})
+	return records, since, err
+}
+
 // errKept ends the removing: the oldest segment stays.
 var errKept = errors.New("the oldest segment stays")
 
@@ -64,20 +100,21 @@ func (l *Log) Retain(ctx context.Context) error {
 }
 
 func (l *Log) removeOldest(ctx context.Context, tx *sql.Tx) (Record, error) {
+	policy := l.retention()
 	oldest, newest, err := bounds(tx)
 	if err != nil {
 		return Record{}, err
 	}
-	upTo := (oldest-1)/l.policy.segment*l.policy.segment + l.policy.segment
+	upTo := (oldest-1)/policy.segment*policy.segment + policy.segment
 	if newest <= upTo {
 		return Record{}, errKept
 	}
-	if newest-oldest+1 <= l.policy.MaxRecords {
-		if old, err := l.isOld(tx, upTo); err != nil || !old {
+	if newest-oldest+1 <= policy.MaxRecords {
+		if old, err := l.isOld(tx, upTo, policy.MaxAge); err != nil || !old {
 			return Record{}, errors.Join(err, errKept)
 		}
 	}
-	v := verifier{segment: l.policy.segment}
+	v := verifier{segment: policy.segment}
 	if err := v.walk(ctx, tx, upTo); err != nil {
 		return Record{}, err
 	}
@@ -102,9 +139,9 @@ func bounds(tx *sql.Tx) (oldest, newest uint64, err error) {
 
 // isOld reports whether nothing up to seq is younger than the policy's age. A
 // time in the future came from a wrong clock and does not count (C80).
-func (l *Log) isOld(tx *sql.Tx, upTo uint64) (bool, error) {
+func (l *Log) isOld(tx *sql.Tx, upTo uint64, maxAge time.Duration) (bool, error) {
 	now := l.now().UTC()
 	var youngest sql.NullString
 	err := tx.QueryRow(`SELECT max(at) FROM audit WHERE seq <= ? AND at <= ?`, int64(upTo), now.Format(timeFormat)).Scan(&youngest)
-	return youngest.Valid && youngest.String < now.Add(-l.policy.MaxAge).Format(timeFormat), err
+	return youngest.Valid && youngest.String < now.Add(-maxAge).Format(timeFormat), err
 }

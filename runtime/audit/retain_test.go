@@ -164,3 +164,22 @@ func TestTheSealedRecordIsNotOneThatWasRemoved(t *testing.T) {
 	wantBreak(t, "an older head", db, head, CodeBroken, 50)
 	wantCode(t, "at open", openLog(t, Config{DB: db, Head: head}).Problem(), CodeBroken)
 }
+
+// TestLessIsKeptOnceThatIsChosen: what was chosen holds from then on, and what is left
+// verifies.
+func TestLessIsKeptOnceThatIsChosen(t *testing.T) {
+	head := &memoryHead{}
+	l, db := newLog(t, Config{Head: head, Policy: short(Retention{})})
+	if n, since, err := l.Extent(t.Context()); n != 0 || !since.IsZero() || err != nil {
+		t.Errorf("of nothing there are %d since %s (%v)", n, since, err)
+	}
+	fill(t, l, 3*segment+5, Record{})
+	must(t, l.Retain(t.Context()))
+	wantVerified(t, db, head, 3*segment+5)
+	l.SetPolicy(Retention{MaxRecords: segment + 10})
+	must(t, l.Retain(t.Context()))
+	wantVerified(t, db, head, segment+5+2)
+	if n, since, err := l.Extent(t.Context()); n != segment+5+2 || since.IsZero() || err != nil {
+		t.Errorf("there are %d since %s (%v)", n, since, err)
+	}
+}

@@ -46,9 +46,9 @@ func broken(code string, seq uint64, sentence string) error {
 // which Report names too, or says why the records could not be read.
 func (l *Log) Verify(ctx context.Context) (Report, error) {
 	if l.head.keeper == nil {
-		return verify(ctx, l.db, nil, l.policy.segment)
+		return verify(ctx, l.db, nil, l.retention().segment)
 	}
-	return verify(ctx, l.db, &l.head, l.policy.segment)
+	return verify(ctx, l.db, &l.head, l.retention().segment)
 }
 
 // VerifyDatabase is Verify without a running log, for the offline command. keeper

@@ -48,9 +48,10 @@ func (h *Host) recheckRunning(ctx context.Context, plugin string) {
 
 // housekeeping does what has to be done now and then.
 func (h *Host) housekeeping() {
-	sweep, retain := time.NewTicker(sweepEvery), time.NewTicker(retainEvery)
+	sweep, retain, soon := time.NewTicker(sweepEvery), time.NewTicker(retainEvery), time.NewTimer(retainSoon)
 	defer sweep.Stop()
 	defer retain.Stop()
+	defer soon.Stop()
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -64,9 +65,11 @@ func (h *Host) housekeeping() {
 			h.unblock(blockedFor)
 			h.reportSecrets()
 		case <-retain.C:
-			if err := h.Audit.Retain(h.ctx); err != nil && h.ctx.Err() == nil {
-				h.log.Error("bounding the audit failed", "error", err)
-			}
+			h.retain(h.ctx)
+		case <-soon.C:
+			h.retain(h.ctx)
+		case <-h.retaining:
+			h.retain(h.ctx)
 		}
 	}
 }

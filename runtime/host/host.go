@@ -137,6 +137,7 @@ type Host struct {
 	answering     sync.RWMutex // held for reading from an answer until it is carried out
 	logins        logins
 	notify        subscribers
+	retaining     chan struct{} // the audit is to be bounded now
 
 	writingHand sync.Mutex // one change of connectors.json at a time
 
@@ -178,7 +179,7 @@ func newHost(cfg Config) *Host {
 	h := &Host{
 		Places: cfg.Places, Version: cfg.Version, Commit: cfg.Commit, Date: cfg.Date, Instance: loopback.NewInstance(), User: operator(), StartedAt: cfg.Now().UTC(),
 		Health: health.NewTracker(), Events: newEvents(cfg.Now),
-		log: cfg.Logger, now: cfg.Now, home: cfg.Home, config: cfg,
+		log: cfg.Logger, now: cfg.Now, home: cfg.Home, config: cfg, retaining: make(chan struct{}, 1),
 	}
 	h.ctx, h.quit = context.WithCancel(context.Background())
 	return h

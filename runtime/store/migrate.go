@@ -41,6 +41,9 @@ func embedded() []migration {
 	return steps
 }
 
+// Version is the version of the schema that this program works with.
+func Version() int { return len(embedded()) }
+
 // create builds a fresh store beside path and gives it the name when it is
 // whole. If another process was quicker, its store stays.
 func create(ctx context.Context, path string, steps []migration) (err error) {
