@@ -91,6 +91,14 @@ var decisionRoutes = []Route{{
 	Summary: "Answers a decision once. An allow to run tries the plugin and answers with the next decision.",
 	Body:    Answer{}, Answer: Decision{}, Serve: (*Server).answerDecision,
 }, {
+	Method: http.MethodGet, Path: "/v1/decisions/{id}/probe", Access: Watcher,
+	Summary: "How far the first try of what was allowed to run has come: at once, or with ?wait=20s as soon as its revision is above ?after.",
+	Query:   []string{"after", "wait"}, Answer: Probe{}, Serve: (*Server).showProbe,
+}, {
+	Method: http.MethodPost, Path: "/v1/decisions/{id}/cancel", Access: Operator,
+	Summary: "Ends the first try and answers once nothing of it is left: nothing is approved, and it may be asked again.",
+	Answer:  Decision{}, Serve: (*Server).cancelProbe,
+}, {
 	Method: http.MethodPost, Path: "/v1/decisions/accept-store", Access: Operator,
 	Summary: "Makes a store that was found put back count again: the operator's explicit word.",
 	Answer:  Done{}, Serve: (*Server).acceptStore,

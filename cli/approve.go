@@ -115,6 +115,9 @@ func (c *command) approveCommand() *cobra.Command {
 		Long: `Show everything about a connector as it is on disk now, ask whether it may run,
 try it, and ask which of its tools agents may call.
 
+While it is tried, a terminal shows how far that is, and Ctrl-C ends it: then nothing
+is approved. One that does not come up shows the end of its error output.
+
 For scripts: --yes answers the first question, and --tools, --read-only,
 --all-tools or --same-tools the second. Without one of those no tool is allowed,
 and the connector stays at tools_required. A command line that downloads code at
@@ -164,8 +167,7 @@ func (c *command) approve(ctx context.Context, h *client.Client, one api.Connect
 		return err
 	}
 	if decision.Stage == "run" {
-		c.say("trying %s …", one.ID)
-		if decision, err = c.answer(ctx, h, decision.ID, api.Answer{Answer: "allow", AcceptUnpinned: how.unpinned}, toolChoice{}); err != nil {
+		if decision, err = c.tryIt(ctx, h, one, decision.ID, how); err != nil {
 			return err
 		}
 	}

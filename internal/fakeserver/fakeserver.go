@@ -129,6 +129,11 @@ func (s *server) start() (status int, over bool) {
 	case s.is("fails"):
 		fmt.Fprintln(os.Stderr, "fakeserver: cannot start, as asked")
 		return 3, true
+	case s.is("never-ready"):
+		for n := 1; ; n++ {
+			fmt.Fprintf(os.Stderr, "still waiting, %d\n", n)
+			time.Sleep(100 * time.Millisecond)
+		}
 	case s.is("no-handshake"):
 		io.Copy(io.Discard, os.Stdin)
 		return 0, true

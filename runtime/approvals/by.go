@@ -34,6 +34,9 @@ func (b By) isOperator() bool {
 	return slices.Contains([]string{ViaGUI, ViaBrowser, ViaWindowAttached, ViaCLI, ViaAPI}, b.Via)
 }
 
+// MayOperate refuses whoever is no operator, for what ends something and decides nothing.
+func (b By) MayOperate() error { return b.mayOperate() }
+
 // mayOperate refuses b where only an operator may act.
 func (b By) mayOperate() error {
 	if b.isOperator() {

@@ -35,6 +35,9 @@ func (g *Gate) ProbeGrant(ctx context.Context, decision string) (Grant, error) {
 	g.mu.Unlock()
 
 	grant, err := g.tryGrant(ctx, shown, p)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // who stopped it says it better
+	}
 	if err != nil {
 		// Nothing was started, so nobody else will say that the try is over.
 		if failed := g.ProbeFailed(context.WithoutCancel(ctx), decision, err); failed != nil && coded.Of(failed) != "decision-closed" {
@@ -105,9 +108,22 @@ func (g *Gate) Probed(ctx context.Context, decision string, offer Offer) (Decisi
 	return *tools, nil
 }
 
-// ProbeFailed closes an allowed run decision whose connector did not come up, or
-// whose try was cancelled. No approval is recorded (spec/approval.md 4.6).
+// ProbeFailed closes an allowed run decision whose connector did not come up. No
+// approval is recorded (spec/approval.md 4.6).
 func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) error {
+	return g.endTry(ctx, decision, ProbeFailure(cause), By{"", ViaSallyport})
+}
+
+// ProbeCancelled is ProbeFailed for a try that the operator ended: nothing is approved,
+// nothing is denied, and it may be asked again.
+func (g *Gate) ProbeCancelled(ctx context.Context, decision string, by By) error {
+	if err := by.mayOperate(); err != nil {
+		return err
+	}
+	return g.endTry(ctx, decision, errProbeCancelled(), by)
+}
+
+func (g *Gate) endTry(ctx context.Context, decision string, why *coded.Error, by By) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d := g.decisions[decision]
@@ -118,13 +134,11 @@ func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) er
 	if d.State != DecisionProbing {
 		return decisionClosed(*d)
 	}
-	why := probeFailure(cause)
 	t := newTransaction()
 	done := d.closed(DecisionProbeFailed, why.Code)
 	if err := t.putDecision(&done); err != nil {
 		return err
 	}
-	by := By{"", ViaSallyport}
 	t.note(d.ID, "probe-failed", by, why.Code)
 	record := g.answerAudit(audit.Start, *d, by)
 	record.Result, record.Reason = audit.Failed, why.Code
@@ -138,18 +152,40 @@ func (g *Gate) ProbeFailed(ctx context.Context, decision string, cause error) er
 	return nil
 }
 
-// probeFailure keeps a cause's code and sentence, and of any other error nothing:
-// it may hold a path or what the program printed.
-func probeFailure(cause error) *coded.Error {
+// errProbeCancelled is why a try ended that the operator cancelled.
+func errProbeCancelled() *coded.Error {
+	return &coded.Error{Code: "probe-cancelled", Sentence: "you cancelled the first try, so nothing was approved", Next: "review it again when you like"}
+}
+
+// ProbeFailure is why a first try failed, in words and with what to do next. It keeps a
+// cause's code and sentence, and of any other error nothing: it may hold a path or what
+// the program printed.
+func ProbeFailure(cause error) *coded.Error {
 	why := &coded.Error{Code: "probe-failed", Sentence: "it was allowed, but did not come up", Next: "look at its messages, then ask again", Err: cause}
 	if code := coded.Of(cause); code != "" {
 		inner := refusalOf(cause)
 		why.Code, why.Sentence = code, inner.Sentence
 		if inner.Next != "" {
 			why.Next = inner.Next
+		} else if next := afterProbe(code); next != "" {
+			why.Next = next
 		}
 	}
 	return why
+}
+
+// afterProbe is what to do about a server that failed its first try in a way that it
+// cannot say itself.
+func afterProbe(code string) string {
+	switch code {
+	case "transport-closed", "write-failed":
+		return "its last error output mostly says why: mend that, then review it again"
+	case "start-timeout":
+		return "look at its last error output; where it was still downloading, review it again and it may be quicker"
+	case "handshake-failed", "list-failed", "malformed-json", "invalid-message", "invalid-utf8", "frame-too-large":
+		return "it does not speak MCP as it should: check that its command starts an MCP server, or tell its author"
+	}
+	return ""
 }
 
 // AskTools asks anew which tools may be used, with what a running server provides

@@ -134,6 +134,7 @@ type Host struct {
 	changes       changes
 	skills        skillBook
 	installations installations
+	tries         tries
 	answering     sync.RWMutex // held for reading from an answer until it is carried out
 	logins        logins
 	notify        subscribers

@@ -265,7 +265,7 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	web.Close()
 	p, g := newTestPool(t, "polite", Config{})
 	pass, _ := newPass(demo, plugins.StreamableHTTP, web.URL)
-	if _, err := p.probe(t.Context(), pass); coded.Of(err) != TransportClosed || strings.Contains(err.Error(), web.URL) {
+	if _, err := p.probe(t.Context(), pass, nil); coded.Of(err) != TransportClosed || strings.Contains(err.Error(), web.URL) {
 		t.Fatal(err)
 	}
 	if _, starts := g.count(); starts != 0 {
@@ -277,12 +277,12 @@ func TestAPoolDials(t *testing.T) {
 	url, _ := sdkServer(t, true, nil)
 	p, _ := newTestPool(t, "polite", Config{})
 	pass, _ := newPass(demo, plugins.StreamableHTTP, url)
-	offer, err := p.probe(t.Context(), pass)
+	offer, err := p.probe(t.Context(), pass, nil)
 	if err != nil || len(offer.Tools) != 1 {
 		t.Fatalf("%+v, %v", offer, err)
 	}
 	pass, _ = newPass(demo, "smoke-signals", url)
-	if _, err := p.probe(t.Context(), pass); coded.Of(err) != "transport-unsupported" {
+	if _, err := p.probe(t.Context(), pass, nil); coded.Of(err) != "transport-unsupported" {
 		t.Fatal(err)
 	}
 }

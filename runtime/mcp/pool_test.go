@@ -370,7 +370,7 @@ func TestAProbeListsAndLeavesNothing(t *testing.T) {
 	p, g := newTestPool(t, "polite", Config{}, "-tools", "120")
 	pass, _ := newPass(demo, plugins.Stdio, "")
 	pass.probe = true
-	offer, err := p.probe(t.Context(), pass)
+	offer, err := p.probe(t.Context(), pass, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestACallNeedsTheGrantOfItsOwnServer(t *testing.T) {
 	if _, err := p.Call(t.Context(), approvals.CallGrant{}, s, args("echo", "{}"), nil); coded.Of(err) != "no-grant" {
 		t.Fatal(err)
 	}
-	if _, err := p.Probe(t.Context(), approvals.Grant{}); coded.Of(err) != "no-grant" {
+	if _, err := p.Probe(t.Context(), approvals.Grant{}, nil); coded.Of(err) != "no-grant" {
 		t.Fatal(err)
 	}
 	for _, method := range []string{"tools/call", "tools/list", "initialize", "notifications/initialized", "x"} {
@@ -578,7 +578,7 @@ func TestAClosedPoolStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	pass, _ := newPass(demo, plugins.Stdio, "")
-	if _, err := p.probe(t.Context(), pass); coded.Of(err) != "host-closing" {
+	if _, err := p.probe(t.Context(), pass, nil); coded.Of(err) != "host-closing" {
 		t.Fatal(err)
 	}
 }

@@ -301,7 +301,7 @@ func TestAPoolDialsTheOlderTransport(t *testing.T) {
 	url, _ := sdkStream(t, nil)
 	p, _ := newTestPool(t, "polite", Config{})
 	pass, _ := newPass(demo, plugins.SSE, url)
-	offer, err := p.probe(t.Context(), pass)
+	offer, err := p.probe(t.Context(), pass, nil)
 	if err != nil || len(offer.Tools) != 1 {
 		t.Fatalf("%+v, %v", offer, err)
 	}

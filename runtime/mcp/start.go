@@ -46,7 +46,7 @@ func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []a
 	if granted.ID() != id || granted.Probe() {
 		return nil, nil, false, noGrant("the grant is for something else")
 	}
-	s, err = p.open(ctx, granted)
+	s, err = p.open(ctx, granted, nil)
 	if err != nil {
 		return nil, nil, granted.Err() == nil && refusedBy(err) == nil, err
 	}
@@ -55,7 +55,7 @@ func (p *Pool) begin(ctx context.Context, id plugins.ID) (s *Session, states []a
 
 // open starts or dials, shakes hands and lists, under a grant that stands. After
 // an error nothing is left.
-func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
+func (p *Pool) open(ctx context.Context, g permit, watch ProbeWatch) (*Session, error) {
 	launch, err := g.Launch()
 	if err != nil {
 		return nil, err
@@ -73,16 +73,20 @@ func (p *Pool) open(ctx context.Context, g permit) (*Session, error) {
 		Changed:      s.changed,
 		Notification: s.notified,
 	}
+	watch.tell(ProbeStarting, nil)
 	if err := p.connect(ctx, s, launch, options); err != nil {
 		return nil, err
 	}
+	watch.tell(ProbeHandshake, s.conn.child)
 	if s.server, err = Handshake(ctx, s.conn, p.config.Version); err == nil {
+		watch.tell(ProbeListing, s.conn.child)
 		s.offer, err = listOffer(ctx, s.conn, s.server)
 	}
 	if err == nil {
 		err = g.Err()
 	}
 	if err != nil {
+		watch.tell(ProbeStopping, s.conn.child)
 		s.conn.Close(err)
 		<-s.conn.Gone()
 		return nil, err
