@@ -5296,6 +5296,7 @@ export interface components {
             /** @description any JSON */
             definition?: unknown;
             description: string;
+            difference?: string;
             name: string;
             refused?: string;
             suggested: string;

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"sallyport/runtime/env"
 	"sallyport/runtime/permissions"
 	"sallyport/runtime/plugins"
@@ -20,7 +22,10 @@ type OfferedTool struct {
 	// Before is "same" or "changed" for one that was allowed at the last choice,
 	// "added" for one that was not on offer then, "" for one that was left, and
 	// where there was no choice yet.
-	Before     string          `json:"before,omitempty"`
+	Before string `json:"before,omitempty"`
+	// Difference is the definition then and now as a unified difference, where Before is
+	// "changed".
+	Difference string          `json:"difference,omitempty"`
 	Definition json.RawMessage `json:"definition,omitempty"` // none where it is not JSON
 }
 
@@ -46,6 +51,9 @@ func (g *Gate) Offered(d Decision) []OfferedTool {
 		}
 		if last != nil {
 			tool.Before = last.compare(o)
+			if at := last.index(o.name); tool.Before == "changed" && at >= 0 {
+				tool.Difference = udiff.Unified("before", "now", indented(last.Tools[at].Definition), indented(o.raw))
+			}
 		}
 		out = append(out, tool)
 	}
@@ -65,7 +73,7 @@ func (g *Gate) lastChoice(id plugins.ID) *before {
 // compare says how a tool stands to the last choice: "same" or "changed" if it was
 // allowed, "added" if it was not on offer, "" if it was left.
 func (b *before) compare(o offered) string {
-	at := slices.IndexFunc(b.Tools, func(p pinned) bool { return p.Name == o.name })
+	at := b.index(o.name)
 	if at < 0 {
 		if _, there := b.Offered[o.name]; !there {
 			return "added"
@@ -76,6 +84,10 @@ func (b *before) compare(o offered) string {
 		return "same"
 	}
 	return "changed"
+}
+
+func (b *before) index(tool string) int {
+	return slices.IndexFunc(b.Tools, func(p pinned) bool { return p.Name == tool })
 }
 
 func descriptionOf(raw []byte) string {

@@ -201,6 +201,9 @@ func TestThePoisonedUpdate(t *testing.T) {
 	before := map[string]string{}
 	for _, tool := range v.Tools {
 		before[tool.Name] = tool.Before
+		if strings.Contains(tool.Difference, "copies notes elsewhere") != (tool.Before == "changed") {
+			t.Errorf("%s is shown with the difference %q", tool.Name, tool.Difference)
+		}
 	}
 	if before["read_notes"] != "changed" || before["send"] != "added" || v.Decision != tools.ID {
 		t.Fatalf("got %v", before)

@@ -229,7 +229,25 @@ export const en = {
     layout: "How a difference is shown",
     deny: "Deny",
     allowRun: "Allow to run…",
-    trying: "Trying it: it is started once, and asked what it offers…",
+    trying: "Trying it, once:",
+    tryTitle: "The first try",
+    cancelTry: "Cancel the try",
+    cancelMeans: "It is stopped with all that it started. Nothing is approved, and you can be asked again.",
+    steps: {
+      checking: "comparing the files",
+      starting: "starting",
+      handshake: "waiting for its first answer",
+      listing: "asking for its tools",
+      stopping: "stopping it",
+    },
+    took: (ms: number) =>
+      ms < 1000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 1000).toLocaleString()} s`,
+    stderr: "Its error output",
+    stderrOf: (more: boolean) =>
+      more ? "The end of what it writes to its error output:" : "What it writes to its error output:",
+    noStderr: "It has written nothing to its error output.",
+    askAgain: "Review it again…",
+    notApproved: "Nothing was approved.",
     acceptUnpinned: "I accept that the code which it downloads is not fixed by this approval.",
     whichTools: (n: number) =>
       n === 1 ? "It runs. May agents call its tool?" : `It runs. Which of its ${n} tools may agents call?`,
@@ -257,7 +275,47 @@ export const en = {
     session: "until Sallyport quits",
     hours: "for 8 hours",
     always: "always",
-    allowCall: "Allow this call",
+    allowFor: {
+      once: "Allow this call",
+      session: "Allow until Sallyport quits",
+      "8h": "Allow for 8 hours",
+      always: "Always allow",
+    },
+    wider: (lasting: "session" | "8h" | "always") =>
+      `Then this agent may call this tool with any arguments and without asking, ${
+        {
+          session: "until Sallyport quits",
+          "8h": "for 8 hours",
+          always: "until the plugin or its tools change",
+        }[lasting]
+      }. It can be taken back under Settings.`,
+    client: "Asked by",
+    argumentsGone: "They are kept only until the answer.",
+    callClasses: {
+      read: "seems only to read",
+      write: "seems to change things",
+      destructive: "seems to delete things",
+      unknown: "unknown: nobody confirmed what it does",
+    },
+    why: "Why am I asked?",
+    whyAsked: {
+      first:
+        "It is a program that nobody has approved on this computer yet. It runs only after your yes, and only exactly as it is shown here.",
+      again:
+        "Something about it is not as you approved it. It stays stopped until you have looked at what changed.",
+      tools:
+        "It may run, but an agent may call only the tools that you choose. What you leave out is refused, and you can choose again at any time.",
+      call: "An agent wants to call a tool that you asked to be told of, or whose effect nobody confirmed. The call waits for you and is not made without a yes.",
+      install:
+        "It was asked to put a plugin on this computer. Installing runs nothing of it; whether it may run is asked after that.",
+      update:
+        "It was asked to put another version in the place of the one that is installed. Your approval was for the version before, so it ends, and what is new is asked about again.",
+      undo: "It was asked to put the version before back. What runs then is asked about again, unless it is exactly as you approved it.",
+      uninstall: "It was asked to remove a plugin. It stops and its approvals end with it.",
+    },
+    keepStopped: "Keep stopped",
+    sameLaunch: "What would run, what it sees and what it may do is the same as you approved.",
+    sameTools: (n: number) => (n === 1 ? "Its tool is the same." : `The same ${n} tools.`),
     bundleVerbs: { install: "Install", update: "Update", undo: "Put it back", uninstall: "Remove" },
     journal: "What happened",
     next: "Go to the next question",
@@ -272,6 +330,7 @@ export const en = {
       superseded: "asked anew",
       changed: "changed since it was asked",
       "probe-failed": "it did not come up",
+      "probe-cancelled": "you cancelled the first try",
       failed: "could not be done",
       interrupted: "interrupted",
     },

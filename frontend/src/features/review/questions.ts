@@ -1,5 +1,5 @@
 import { createMutation, createQuery, useQueryClient } from "@tanstack/svelte-query";
-import { answer, api, type Schemas } from "../../api/client";
+import { answer, api, Refusal, type Schemas } from "../../api/client";
 import { keys } from "../../api/keys";
 
 export const useDecision = (id: () => string) =>
@@ -23,6 +23,41 @@ export const useReview = (subject: () => string, wanted: () => boolean) =>
     queryFn: () =>
       answer(api.GET("/v1/plugins/{plugin}/{server}/review", { params: { path: split(subject()) } })),
   }));
+
+/** Follows the first try of a decision by a long poll: each answer asks for the next. Where there is none (it was
+ * forgotten, or nothing was tried), there is nothing to show and nothing wrong. */
+export const useProbe = (id: () => string, running: () => boolean) =>
+  createQuery<Schemas["Probe"] | null>(() => ({
+    queryKey: ["probe", id()],
+    retry: false,
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchInterval: (query) =>
+      running() && (!query.state.data || query.state.data.state === "running") ? 200 : false,
+    queryFn: async ({ client, queryKey }) => {
+      const known = client.getQueryData<Schemas["Probe"] | null>(queryKey);
+      const query = known?.state === "running" ? { after: `${known.revision}`, wait: "2s" } : { wait: "0s" };
+      try {
+        return await answer(api.GET("/v1/decisions/{id}/probe", { params: { path: { id: id() }, query } }));
+      } catch (error) {
+        if (error instanceof Refusal && error.code === "no-probe") return null;
+        throw error;
+      }
+    },
+  }));
+
+/** Ends the first try. Nothing is approved by it and nothing denied. */
+export function useCancel(id: () => string) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: () => answer(api.POST("/v1/decisions/{id}/cancel", { params: { path: { id: id() } } })),
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: keys.decisions }),
+        client.invalidateQueries({ queryKey: keys.plugins }),
+      ]),
+  }));
+}
 
 /** Answers a decision once. What follows it comes back: the next question, or what became of this one. */
 export function useAnswer(id: () => string) {
