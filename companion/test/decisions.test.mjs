@@ -86,5 +86,5 @@ test("the program's own link leads to the question, and starts nothing where it 
   await one.start();
   const link = await h.sallyport("open", "--no-start", "--print", "--review", "abc");
   assert.match(link, /^http:\/\/127\.0\.0\.1:\d+\/#\/open\?code=[A-Z0-9]+&review=abc\n$/);
-  await assert.rejects(h.sallyport("open", "--print", "--review", "a&b"), { code: 2 });
+  await assert.rejects(h.sallyport("open", "--print", "--review", "a&b"), { code: 1 });
 });

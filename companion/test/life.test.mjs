@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { startSallyport } from "@sallyport/companion";
-import { alive, binary, fails, firstLine, home, stranger, until } from "./rig.mjs";
+import { alive, binary, fails, firstLine, home, plain, stranger, until } from "./rig.mjs";
 
 test("it starts, proves itself, answers and leaves nothing", async (t) => {
   const h = await home(t);
@@ -268,7 +268,7 @@ test("files that others may read are not used", { skip: process.getuid === undef
 
 test("many starts and stops leave no file open and no child", async (t) => {
   const h = await home(t);
-  const one = h.companion();
+  const one = h.companion({ binary: plain });
   const open = () => readdirSync("/proc/self/fd").length;
   await one.start();
   await one.stop();

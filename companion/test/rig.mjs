@@ -23,6 +23,9 @@ function required(name) {
 
 export const binary = required("SALLYPORT");
 
+/** The same as it is shipped, for what is done often. */
+export const plain = process.env["SALLYPORT_PLAIN"] ?? binary;
+
 /** Long, since machines are slow and busy; nothing waits for its end where all is well. */
 export const patience = 120_000;
 

@@ -63,7 +63,7 @@ const lines = [
   ["a port that is none", `echo '${line({ port: 99999, url: "http://127.0.0.1:99999" })}'; cat`],
   ["an instance that is none", `echo '${line({ instance: "../../x" })}'; cat`],
   ["a version of several lines", `echo '${line({ version: "1\\n2" })}'; cat`],
-  ["a line without an end", "head -c 100000 /dev/zero | tr '\\\\0' x; cat"],
+  ["a line without an end", "head -c 100000 /dev/zero | tr '\\0' x; cat"],
   ["a line that is too long", `echo '${line({ more: "x".repeat(5000) })}'; cat`],
 ];
 
@@ -137,7 +137,7 @@ test("without a folder of its own a program proves nothing", async (t) => {
 test("what it prints after the ready line goes nowhere, and a log line has an end", async (t) => {
   const h = await home(t);
   const noisy = await h.script(
-    `head -c 300000 /dev/zero | tr '\\\\0' y >&2; echo >&2; exec "${binary}" "$@"`,
+    `head -c 300000 /dev/zero | tr '\\0' y >&2; echo >&2; exec "${binary}" "$@"`,
   );
   const one = h.companion({ binary: noisy });
   await one.start();

@@ -35,6 +35,7 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 		t.Fatal(err)
 	}
 	goPart, npmPart, _ := strings.Cut(string(page), "The pages (frontend/)")
+	pagesPart, companionPart, _ := strings.Cut(npmPart, "The companion (companion/)")
 	argued := map[string]bool{}
 	for _, row := range moduleRow.FindAllStringSubmatch(goPart, -1) {
 		argued[row[1]] = true
@@ -55,7 +56,8 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 			t.Errorf("%s is used now: take it from the list of those awaited", r.Mod.Path)
 		}
 	}
-	checkPages(t, root, npmPart)
+	checkPackages(t, root, pagesPart, "frontend/package.json")
+	checkPackages(t, root, companionPart, "companion/package.json", "examples/electron/package.json")
 	for path := range argued {
 		if !required[path] {
 			t.Errorf("docs/dependencies.md argues for %s, which go.mod does not require", path)
@@ -67,19 +69,25 @@ func TestEveryDependencyIsUsedAndArgued(t *testing.T) {
 // an asterisk stands for a scope.
 var npmName = regexp.MustCompile("`([^`]+)`")
 
-// checkPages compares what the pages are built with to what is argued for.
-func checkPages(t *testing.T, root, page string) {
+// checkPackages compares what npm projects need to what is argued for.
+func checkPackages(t *testing.T, root, page string, projects ...string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "frontend", "package.json"))
-	if err != nil {
-		t.Fatal(err)
+	var required []string
+	for _, name := range projects {
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var project struct {
+			Dependencies, DevDependencies map[string]string
+		}
+		if err := json.Unmarshal(data, &project); err != nil {
+			t.Fatal(err)
+		}
+		required = slices.AppendSeq(required, maps.Keys(project.Dependencies))
+		required = slices.AppendSeq(required, maps.Keys(project.DevDependencies))
 	}
-	var pages struct {
-		Dependencies, DevDependencies map[string]string
-	}
-	if err := json.Unmarshal(data, &pages); err != nil {
-		t.Fatal(err)
-	}
+	where := strings.Join(projects, " and ")
 	var argued []string
 	for line := range strings.Lines(page) {
 		if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "| `") {
@@ -88,23 +96,21 @@ func checkPages(t *testing.T, root, page string) {
 			}
 		}
 	}
-	required := slices.Sorted(maps.Keys(pages.Dependencies))
-	required = append(required, slices.Sorted(maps.Keys(pages.DevDependencies))...)
 	covers := func(row, name string) bool {
 		scope, all := strings.CutSuffix(row, "*")
 		return row == name || all && strings.HasPrefix(name, scope)
 	}
 	for _, name := range required {
 		if !slices.ContainsFunc(argued, func(row string) bool { return covers(row, name) }) {
-			t.Errorf("frontend/package.json requires %s, which docs/dependencies.md does not argue", name)
+			t.Errorf("%s requires %s, which docs/dependencies.md does not argue", where, name)
 		}
 	}
 	for _, row := range argued {
 		if !slices.ContainsFunc(required, func(name string) bool { return covers(row, name) }) {
-			t.Errorf("docs/dependencies.md argues for %s, which frontend/package.json does not require", row)
+			t.Errorf("docs/dependencies.md argues for %s, which %s does not require", row, where)
 		}
 	}
-	if len(required) < 5 {
+	if len(required) < 4 {
 		t.Fatalf("only %d packages were found", len(required))
 	}
 }
