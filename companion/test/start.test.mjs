@@ -136,9 +136,7 @@ test("without a folder of its own a program proves nothing", async (t) => {
 
 test("what it prints after the ready line goes nowhere, and a log line has an end", async (t) => {
   const h = await home(t);
-  const noisy = await h.script(
-    `head -c 300000 /dev/zero | tr '\\0' y >&2; echo >&2; exec "${binary}" "$@"`,
-  );
+  const noisy = await h.script(`head -c 300000 /dev/zero | tr '\\0' y >&2; echo >&2; exec "${binary}" "$@"`);
   const one = h.companion({ binary: noisy });
   await one.start();
   await until("the log came", () => h.log.some((text) => text.startsWith("yyy")));
