@@ -18,6 +18,7 @@ import (
 	"sallyport/internal/appicon"
 	"sallyport/internal/browser"
 	"sallyport/internal/coded"
+	"sallyport/internal/loginitem"
 	"sallyport/internal/notification"
 	"sallyport/internal/tray"
 )
@@ -56,7 +57,7 @@ func (c *command) tray(ctx context.Context) error {
 	}
 	defer release()
 	helper := &trayHelper{c: c, quit: stop, change: make(chan struct{}, 1)}
-	notices, noNotices := notification.Open(ctx, notification.Config{Name: "Sallyport", Desktop: "sallyport", Icon: trayPixels(),
+	notices, noNotices := notification.Open(ctx, notification.Config{Name: "Sallyport", Desktop: loginitem.Name, Icon: trayPixels(),
 		Getenv: os.Getenv, Clicked: func(key string) { helper.open(ctx, attention.Review(key)) }})
 	if noNotices == nil {
 		helper.notices = notices
