@@ -75,6 +75,9 @@ var statusOf = map[string]int{
 	"literal-unknown":      http.StatusNotFound,
 	"setting-invalid":      http.StatusBadRequest,
 	"setting-sensitive":    http.StatusBadRequest,
+	"console-unknown":      http.StatusNotFound,
+	"console-size":         http.StatusBadRequest,
+	"console-term":         http.StatusBadRequest,
 }
 
 // errorBody turns any error into what a client sees. An error without a code is

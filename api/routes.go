@@ -31,7 +31,7 @@ func Routes() []Route {
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes, runningRoutes,
 		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
-		importRoutes, connectRoutes,
+		importRoutes, connectRoutes, consoleRoutes,
 		autostartRoutes, updateRoutes,
 	} {
 		all = append(all, resource...)

@@ -17,6 +17,8 @@ type Settings struct {
 	// AnswerOnlyInWindow is true where answers of the command line, the API and a
 	// browser are refused.
 	AnswerOnlyInWindow bool `json:"answerOnlyInWindow"`
+	// ConsoleInBrowser is true where a browser and other programs may open a console.
+	ConsoleInBrowser bool `json:"consoleInBrowser"`
 	// Folders are where plugins are looked for, in order: of two with one name the
 	// earlier counts. Sources are the same, and say which of them the operator added.
 	Folders   []string  `json:"folders"`
@@ -64,7 +66,8 @@ type Versions struct {
 
 // SettingsChange sets what is given.
 type SettingsChange struct {
-	AnswerOnlyInWindow *bool            `json:"answerOnlyInWindow"`
+	AnswerOnlyInWindow *bool            `json:"answerOnlyInWindow,omitempty"`
+	ConsoleInBrowser   *bool            `json:"consoleInBrowser,omitempty"`
 	Retention          *RetentionChange `json:"retention,omitempty"`
 }
 
@@ -92,7 +95,7 @@ var settingsRoutes = []Route{{
 	Summary: "What holds for the whole installation: who may answer, where plugins are looked for, how much is kept, versions.", Answer: Settings{}, Serve: (*Server).showSettings,
 }, {
 	Method: http.MethodPost, Path: "/v1/settings", Access: Operator,
-	Summary: "Says whether only the window may answer (only the window may say it), or how much of the audit is kept.",
+	Summary: "Says whether only the window may answer (only the window may say it), whether a browser may open a console, or how much of the audit is kept.",
 	Body:    SettingsChange{}, Answer: Settings{}, Serve: (*Server).changeSettings,
 }, {
 	Method: http.MethodPost, Path: "/v1/sources", Access: Operator,
@@ -119,17 +122,29 @@ func (s *Server) changeSettings(c Caller, r *http.Request) (any, error) {
 	if err := read(r, &change); err != nil {
 		return nil, err
 	}
-	if (change.AnswerOnlyInWindow == nil) == (change.Retention == nil) {
-		return nil, coded.New("bad-request", "one of answerOnlyInWindow and retention is given")
-	}
-	if change.AnswerOnlyInWindow != nil {
-		if err := s.host.Gate.SetAnswerOnlyInGUI(r.Context(), *change.AnswerOnlyInWindow, s.by(c)); err != nil {
-			return nil, err
-		}
-	} else if err := s.host.SetAuditKeeping(r.Context(), approvals.Keeping{Days: change.Retention.Days, Records: change.Retention.Records}, s.by(c)); err != nil {
+	if err := s.changeSetting(c, r, change); err != nil {
 		return nil, err
 	}
 	return s.settings(r)
+}
+
+// changeSetting changes the one setting that is named: of two, half might be refused.
+func (s *Server) changeSetting(c Caller, r *http.Request, change SettingsChange) error {
+	named := 0
+	for _, is := range []bool{change.AnswerOnlyInWindow != nil, change.ConsoleInBrowser != nil, change.Retention != nil} {
+		if is {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return coded.New("bad-request", "one of answerOnlyInWindow, consoleInBrowser and retention is given")
+	case change.AnswerOnlyInWindow != nil:
+		return s.host.Gate.SetAnswerOnlyInGUI(r.Context(), *change.AnswerOnlyInWindow, s.by(c))
+	case change.ConsoleInBrowser != nil:
+		return s.host.Gate.SetConsoleInBrowser(r.Context(), *change.ConsoleInBrowser, s.by(c))
+	}
+	return s.host.SetAuditKeeping(r.Context(), approvals.Keeping{Days: change.Retention.Days, Records: change.Retention.Records}, s.by(c))
 }
 
 func (s *Server) addSource(c Caller, r *http.Request) (any, error) {
@@ -171,7 +186,7 @@ func (s *Server) settings(r *http.Request) (Settings, error) {
 		return Settings{}, err
 	}
 	return Settings{
-		AnswerOnlyInWindow: s.host.Gate.AnswerOnlyInGUI(), Folders: s.host.PluginFolders(), Sources: s.sources(), Retention: retention,
+		AnswerOnlyInWindow: s.host.Gate.AnswerOnlyInGUI(), ConsoleInBrowser: s.host.Gate.ConsoleInBrowser(), Folders: s.host.PluginFolders(), Sources: s.sources(), Retention: retention,
 		Defaults: Defaults{QuestionSeconds: int(approvals.DefaultDecisionTTL.Seconds()), IdleSeconds: int(host.IdleAfter.Seconds()),
 			AnswerSeconds: int(approvals.StandingTime.Seconds()), Budget: plugins.Budget{}.Effective()},
 		Versions: s.versions(),

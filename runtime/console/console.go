@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,11 +137,11 @@ func (c *Consoles) Open(ctx context.Context, grant approvals.Grant, o Options) (
 	if err != nil {
 		return Info{}, err
 	}
-	if err := checkSize(o.Size); err != nil {
+	if err := o.Check(); err != nil {
 		return Info{}, err
 	}
-	if o.Term, err = termOf(o.Term); err != nil {
-		return Info{}, err
+	if o.Term == "" {
+		o.Term = "xterm-256color"
 	}
 	if err := c.reserve(); err != nil {
 		return Info{}, err
@@ -258,6 +259,12 @@ func (c *Consoles) Grants() map[plugins.ID]approvals.Grant {
 	return grants
 }
 
+// Known refuses what is no console.
+func (c *Consoles) Known(id string) error {
+	_, err := c.find(id)
+	return err
+}
+
 // Output returns what was printed from an offset on, and waits for it, or for the end,
 // as long as ctx does.
 func (c *Consoles) Output(ctx context.Context, id string, after uint64) (Output, error) {
@@ -372,23 +379,24 @@ func (c *Consoles) attend(one *console) {
 	one.announce()
 }
 
+// Check refuses what no console is opened with.
+func (o Options) Check() error {
+	if err := checkSize(o.Size); err != nil {
+		return err
+	}
+	// What goes into an environment is what names of terminals are made of.
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-.+_", r)
+	}
+	if len(o.Term) > 64 || strings.ContainsFunc(o.Term, func(r rune) bool { return !plain(r) }) {
+		return coded.New("console-term", "that is not the name of a terminal")
+	}
+	return nil
+}
+
 func checkSize(size pty.Size) error {
 	if size.Cols == 0 || size.Rows == 0 || size.Cols > maxSide || size.Rows > maxSide {
 		return coded.New("console-size", fmt.Sprintf("a console has from 1 to %d columns and rows", maxSide))
 	}
 	return nil
-}
-
-// termOf keeps what goes into an environment to what names of terminals are made of.
-func termOf(term string) (string, error) {
-	if term == "" {
-		return "xterm-256color", nil
-	}
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '+' || r == '_'
-	}
-	if len(term) > 64 || slices.ContainsFunc([]rune(term), func(r rune) bool { return !plain(r) }) {
-		return "", coded.New("console-term", "that is not the name of a terminal")
-	}
-	return term, nil
 }

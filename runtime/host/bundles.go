@@ -152,6 +152,7 @@ func (h *Host) uninstall(ctx context.Context, d approvals.Decision) error {
 			return err
 		}
 	}
+	h.Consoles.StopWhere(ctx, func(g approvals.Grant) bool { return g.ID().Plugin == d.Plugin }, coded.New("uninstalled", "the plugin was removed"))
 	if err := h.Installer.Remove(ctx, d.Plugin); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 type Event struct {
 	Seq  uint64    `json:"seq"`
 	At   time.Time `json:"at"`
-	Kind string    `json:"kind"`           // "decision", "connector", "plugins", "health", "clients", "session"
+	Kind string    `json:"kind"`           // "decision", "connector", "plugins", "health", "clients", "session", "console"
 	ID   string    `json:"id,omitempty"`   // of the decision, connector, client
 	Code string    `json:"code,omitempty"` // why, where there is a reason code
 }

@@ -39,7 +39,7 @@ func (h *Host) RunningIDs() map[plugins.ID]bool {
 
 // recheckRunning compares what runs with its approval now (spec/approval.md 5.3).
 func (h *Host) recheckRunning(ctx context.Context, plugin string) {
-	for id := range h.RunningIDs() {
+	for id := range h.watchedGrants() {
 		if plugin == "" || id.Plugin == plugin {
 			h.Gate.Recheck(ctx, id)
 		}

@@ -28,6 +28,7 @@ import (
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/artifact"
 	"sallyport/runtime/audit"
+	"sallyport/runtime/console"
 	"sallyport/runtime/env"
 	"sallyport/runtime/health"
 	"sallyport/runtime/install"
@@ -79,7 +80,7 @@ type Config struct {
 type Tokens struct{ Operator, Companion string }
 
 // Host is all the parts. Where Fault is not nil the store could not be opened:
-// Store, Audit, Gate, Pool and Gateway are then nil and nothing runs.
+// Store, Audit, Gate, Consoles, Pool and Gateway are then nil and nothing runs.
 type Host struct {
 	Places    Places
 	Version   string
@@ -97,6 +98,7 @@ type Host struct {
 	Audit     *audit.Log
 	Gate      *approvals.Gate
 	Processes *process.Manager
+	Consoles  *console.Consoles
 	Snapshots *artifact.Snapshots
 	Installer *install.Installer
 	Secrets   *secrets.Store
@@ -230,6 +232,7 @@ func (h *Host) openParts(ctx context.Context) error {
 	if err := h.openProcesses(ctx); err != nil {
 		return err
 	}
+	h.openConsoles()
 	if err := h.openInstaller(ctx); err != nil {
 		return err
 	}
@@ -358,6 +361,9 @@ func (h *Host) close(ctx context.Context) error {
 	h.quit()
 	h.sessions.end()
 	h.budgets.end()
+	if h.Consoles != nil {
+		h.work.Go(func() { h.Consoles.Close(ctx) })
+	}
 	var errs []error
 	if h.Gateway != nil {
 		errs = append(errs, h.Gateway.Close())

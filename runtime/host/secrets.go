@@ -162,6 +162,7 @@ func (h *Host) secretChanged(ctx context.Context, name string) {
 			h.log.Error("a server could not be restarted with a new secret", "connector", id.String(), "error", err)
 		}
 	}
+	h.closeConsolesWith(ctx, name)
 	h.unblock(0)
 	h.Events.add("secrets", name, "")
 }

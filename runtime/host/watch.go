@@ -75,7 +75,7 @@ func (f *follower) changed(e plugins.Event) {
 		return
 	}
 	if e.Kind == plugins.TreeChanged {
-		for id := range h.RunningIDs() {
+		for id := range h.watchedGrants() {
 			if declared, ok := h.connector(id); !ok || declared.Root == e.Path {
 				h.Gate.Recheck(h.ctx, id)
 			}
@@ -102,9 +102,9 @@ func (f *follower) started(id plugins.ID) {
 // and forgets the trees of what no longer runs.
 func (f *follower) look() {
 	h := f.host
-	running := h.RunningIDs()
+	running := h.watchedGrants()
 	for id, before := range f.programs {
-		if !running[id] {
+		if _, is := running[id]; !is {
 			delete(f.programs, id)
 			continue
 		}
@@ -124,7 +124,7 @@ func (f *follower) look() {
 	}
 }
 
-func (f *follower) dropTrees(running map[plugins.ID]bool) {
+func (f *follower) dropTrees(running map[plugins.ID]approvals.Grant) {
 	needed := map[string]bool{}
 	for id := range running {
 		if declared, ok := f.host.connector(id); ok {
@@ -168,11 +168,7 @@ func stampOf(path string) filestamp.Stamp {
 // programStamp is how everything looks that a server was started from outside its
 // bundle, and every place where its command would be found instead.
 func (f *follower) programStamp(id plugins.ID) string {
-	session, ok := f.host.Pool.Live(id)
-	if !ok {
-		return ""
-	}
-	launch, err := session.Grant().Launch()
+	launch, err := f.host.watchedGrants()[id].Launch()
 	if err != nil || launch.Env == nil {
 		return ""
 	}
