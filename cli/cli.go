@@ -114,7 +114,7 @@ First steps:
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(), c.vendorCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
 		c.loginCommand(), c.logoutCommand(),
-		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.callCommand(), c.toolsCommand(),
+		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.consoleCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
 		c.importCommand(), c.connectCommand(),
 		c.sourcesCommand(), c.autostartCommand(), c.updatesCommand(),

@@ -20,7 +20,7 @@ func helpGroups() []helpGroup {
 		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
 		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},
 		{"This installation:", []string{"sources", "autostart", "updates"}},
-		{"Secrets and signing in:", []string{"secrets", "login", "logout"}},
+		{"Secrets and signing in:", []string{"secrets", "login", "logout", "console"}},
 	}
 }
 
