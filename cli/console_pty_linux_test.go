@@ -38,18 +38,6 @@ func sidecarIn(t *testing.T, home string) {
 	}
 }
 
-// shows waits until the screen shows a text.
-func (s *screen) shows(text string) {
-	s.t.Helper()
-	for deadline := time.After(60 * time.Second); !strings.Contains(s.text(), text); {
-		select {
-		case <-s.more:
-		case <-deadline:
-			s.t.Fatalf("it never shows %q:\n%s", text, s.text())
-		}
-	}
-}
-
 func (s *screen) presses(keys string) {
 	s.t.Helper()
 	if _, err := s.keys.WriteString(keys); err != nil {
