@@ -20,9 +20,11 @@ func commands() map[string]struct {
 		usage string
 		run   func(args []string, out io.Writer) error
 	}{
-		"app":   {"app [-headless] [-date EPOCH] DIR.app DIR.zip PROGRAM...", makeApp},
-		"check": {"check [-version X.Y.Z] [-archs amd64,arm64] DIR.app", checkApp},
-		"icons": {"icons DIR", icons},
+		"app":       {"app [-headless] [-date EPOCH] DIR.app DIR.zip PROGRAM...", makeApp},
+		"check":     {"check [-version X.Y.Z] [-archs amd64,arm64] DIR.app", checkApp},
+		"icons":     {"icons DIR", icons},
+		"stamp":     {"stamp PROGRAM", stamp},
+		"libraries": {"libraries static|desktop PROGRAM", checkLibraries},
 	}
 }
 

@@ -149,6 +149,8 @@ func linkTo(target string) func(*testing.T, string) {
 func TestEachProblemOfABundleIsNamed(t *testing.T) {
 	const plist, exe, seal = "Contents/Info.plist", "Contents/MacOS/sallyport", "Contents/_CodeSignature/CodeResources"
 	unsigned := slices.Clone(program(t, "amd64", "1.2.0"))
+	anonymous := slices.Clone(unsigned)
+	anonymous[bytes.Index(anonymous, command(anonymous, loadUUID))]++
 	fat := func(programs ...[]byte) []byte {
 		joined, err := Fat(programs...)
 		if err != nil {
@@ -188,6 +190,7 @@ func TestEachProblemOfABundleIsNamed(t *testing.T) {
 		{"a byte of the program was changed", exe, change("__LINKEDIT", "__LINKEDIX"), "signature-broken"},
 		{"a text of the program was changed", exe, change("sallyport/internal/buildinfo.Read", "sallyport/internal/buildinfo.Reed"), "signature-broken"},
 		{"Info.plist was changed after signing", plist, change("developer-tools", "games"), "signature-broken"},
+		{"a part has no name of its own", exe, with(anonymous), "no-uuid"},
 		{"no seal", seal, remove, "not-sealed"},
 		{"the seal is no property list", seal, with([]byte("x")), "seal-broken"},
 		{"a sealed file was changed", "Contents/Resources/LICENSE.txt", with([]byte("not free\n")), "seal-broken"},

@@ -267,6 +267,11 @@ func (c *checker) executable() {
 			c.say("plist-key", "Contents/Info.plist", "LSMinimumSystemVersion is %q, and the program for %s needs %s", c.fields.Minimum, archs[i], needs)
 		}
 	}
+	for i, program := range programs {
+		if command(program, loadUUID) == nil {
+			c.say("no-uuid", where, "the part for %s has no LC_UUID, by which macOS tells programs apart that use the local network", archs[i])
+		}
+	}
 	c.signatures(where, programs, archs)
 }
 
@@ -327,18 +332,32 @@ func arch(cpu macho.Cpu) string {
 
 // minimum is the oldest macOS that a program says it runs on, "" if it does not say.
 func minimum(program []byte) string {
-	const buildVersion = 0x32
-	f, err := macho.NewFile(bytes.NewReader(program))
-	if err != nil {
+	raw := command(program, loadBuildVersion)
+	if len(raw) < 16 {
 		return ""
 	}
+	v := little.Uint32(raw[12:])
+	return fmt.Sprintf("%d.%d", v>>16, v>>8&0xff)
+}
+
+// Load commands that are looked at here.
+const (
+	loadUUID         = 0x1b
+	loadBuildVersion = 0x32
+)
+
+// command is the first load command of a kind, nil without.
+func command(program []byte, kind uint32) []byte {
+	f, err := macho.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return nil
+	}
 	for _, load := range f.Loads {
-		if raw := load.Raw(); little.Uint32(raw) == buildVersion && len(raw) >= 16 {
-			v := little.Uint32(raw[12:])
-			return fmt.Sprintf("%d.%d", v>>16, v>>8&0xff)
+		if raw := load.Raw(); little.Uint32(raw) == kind {
+			return raw
 		}
 	}
-	return ""
+	return nil
 }
 
 // atLeast compares numbers with points between them.
