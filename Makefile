@@ -5,7 +5,7 @@ SHELL   := /bin/bash
 LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 20s
 
-.PHONY: run test check build desktop package-darwin package-darwin-headless bench fuzz help
+.PHONY: run test check build desktop package package-darwin package-darwin-headless bench fuzz help
 
 run: ## start the sidecar on a data folder of its own (.cache/run), with the example plugin
 	@scripts/setup run
@@ -31,6 +31,10 @@ build: ## build bin/sallyport for this system, without cgo
 	@scripts/pages
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "$$(scripts/version ldflags)" -o bin/ .
+
+package: ## make what is shipped from Linux, in dist/: .deb, .rpm, .tar.gz, .exe, installer, .app
+	@scripts/setup package
+	@scripts/package linux-headless linux-desktop darwin-headless windows
 
 package-darwin-headless: ## make dist/*macos*.zip: Sallyport.app around the headless program, on any system
 	@scripts/setup run

@@ -24,6 +24,9 @@ func commands() map[string]struct {
 		"check":     {"check [-version X.Y.Z] [-archs amd64,arm64] DIR.app", checkApp},
 		"icons":     {"icons DIR", icons},
 		"stamp":     {"stamp PROGRAM", stamp},
+		"resources": {"resources PROGRAM.exe", resources},
+		"windows":   {"windows [-window] -version X.Y.Z PROGRAM.exe", checkWindows},
+		"ico":       {"ico FILE.ico", ico},
 		"libraries": {"libraries static|desktop PROGRAM", checkLibraries},
 	}
 }
