@@ -187,8 +187,8 @@ func (w *window) place(f frame) {
 // closes is asked before every close and keeps the frame. Wails closes at a signal too,
 // and its main loop must be ended only once.
 func (w *window) closes() bool {
-	if w.closing.Swap(true) {
-		return true // not again
+	if !w.ready.Load() || w.closing.Swap(true) {
+		return true // quitWith ends what is not there yet; and not again
 	}
 	w.remember()
 	return false

@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "@sallyport/api";
+import { ask, toText } from "./fetch";
 import { proof } from "./session";
 
 export type Schemas = components["schemas"];
@@ -28,7 +29,12 @@ const proves: Middleware = {
   },
 };
 
-export const api = createClient<paths>({ baseUrl: location.origin, credentials: "same-origin" });
+export const api = createClient<paths>({
+  baseUrl: location.origin,
+  credentials: "same-origin",
+  fetch: ask,
+  bodySerializer: toText,
+});
 api.use(proves);
 
 type Answered<T> = { data?: T; error?: unknown; response: Response };

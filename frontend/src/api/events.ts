@@ -52,6 +52,7 @@ async function follow(
         return;
       }
       onLost(true);
+      after = undefined; // another one may answer next, which counts from its own beginning
       await new Promise((resolve) => setTimeout(resolve, patience));
       patience = Math.min(patience * 2, 8000);
     }

@@ -1,3 +1,5 @@
+import { ask } from "./fetch";
+
 /** How this page proves who it is: the window has a token of its own in the page that only it is given; a
  * browser has a cookie, which it got for a one-time code and which no script can read. */
 
@@ -32,7 +34,7 @@ export function takeCode(): string | undefined {
 }
 
 export async function redeem(code: string): Promise<boolean> {
-  const response = await fetch("/v1/session", {
+  const response = await ask("/v1/session", {
     method: "POST",
     headers: { "Content-Type": "application/json", ...proof() },
     body: JSON.stringify({ code }),

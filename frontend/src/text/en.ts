@@ -698,6 +698,13 @@ export const en = {
     chartOf: (sums: string) => `Chart. ${sums}. The table below has each day.`,
     compact: (n: number) => n.toLocaleString(undefined, { notation: "compact" }),
   },
+  window: {
+    attached: "Shows a Sallyport that was started elsewhere",
+    ended: "The Sallyport that this window showed has ended. If it is started again, it is shown here.",
+    start: "Start it here",
+    failed: "Sallyport could not start. The log says why: sallyport.log in its state folder.",
+    again: "Try again",
+  },
   signedOut: {
     title: "This page is not signed in",
     text: "A browser gets in by a one-time link. In a terminal, run:",
