@@ -15,6 +15,7 @@ extern void navigationRefused(char *address);
 
 static const char home[] = "wails://wails/";
 static WebKitWebView *view;
+static char *at; // where the page is, as an ended process does not say it any more
 
 // ours: the page itself with any fragment, and what it made for a download.
 static gboolean ours(const char *address) {
@@ -49,6 +50,14 @@ static void responds(WebKitWebView *v, GParamSpec *spec, gpointer data) {
 	webProcessResponds(webkit_web_view_get_is_web_process_responsive(v));
 }
 
+static void moved(WebKitWebView *v, GParamSpec *spec, gpointer data) {
+	const char *address = webkit_web_view_get_uri(v);
+	if (ours(address) && address[0] == home[0]) {
+		g_free(at);
+		at = g_strdup(address);
+	}
+}
+
 static GtkWidget *inside(GtkWidget *widget) {
 	if (WEBKIT_IS_WEB_VIEW(widget))
 		return widget;
@@ -72,6 +81,7 @@ static gboolean guard_now(gpointer data) {
 	g_list_free(windows);
 	if (view == NULL)
 		return G_SOURCE_CONTINUE;
+	g_signal_connect(view, "notify::uri", G_CALLBACK(moved), NULL);
 	g_signal_connect(view, "decide-policy", G_CALLBACK(decide), NULL);
 	g_signal_connect(view, "permission-request", G_CALLBACK(deny), NULL);
 	g_signal_connect(view, "web-process-terminated", G_CALLBACK(ended), NULL);
@@ -80,12 +90,8 @@ static gboolean guard_now(gpointer data) {
 }
 
 static gboolean load_now(gpointer data) {
-	if (view != NULL) {
-		const char *address = webkit_web_view_get_uri(view);
-		char *again = g_strdup(ours(address) && address[0] == 'w' ? address : home);
-		webkit_web_view_load_uri(view, again);
-		g_free(again);
-	}
+	if (view != NULL)
+		webkit_web_view_load_uri(view, at != NULL ? at : home);
 	return G_SOURCE_REMOVE;
 }
 

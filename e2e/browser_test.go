@@ -97,7 +97,7 @@ func (h *home) sitDown(t *testing.T, script string, env ...string) *person {
 }
 
 // shots is where pictures are kept to be looked at: SALLYPORT_SHOTS, or nowhere.
-func shots(t *testing.T) string {
+func shots(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("SALLYPORT_SHOTS")
 	if dir == "" {

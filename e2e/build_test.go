@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,6 +21,7 @@ var built struct {
 	dir                 string
 	program, plain      func() (string, error)
 	fakeserver, goSuite func() (string, error)
+	desktop             func() (string, error)
 }
 
 func TestMain(m *testing.M) {
@@ -38,17 +40,21 @@ func TestMain(m *testing.M) {
 	built.goSuite = sync.OnceValues(func() (string, error) {
 		return goBuild("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", false)
 	})
+	built.desktop = sync.OnceValues(func() (string, error) { return goBuild("sallyport-desktop", "sallyport", false, desktopTags) })
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-func goBuild(name, pkg string, race bool) (string, error) {
+func goBuild(name, pkg string, race bool, tags ...string) (string, error) {
 	path := filepath.Join(built.dir, name)
 	args := []string{"build", "-o", path}
 	cgo := "CGO_ENABLED=0"
 	if race {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	if len(tags) > 0 {
+		args, cgo = append(args, "-tags", strings.Join(tags, ",")), "CGO_ENABLED=1"
 	}
 	build := exec.Command("go", append(args, pkg)...)
 	build.Env = append(os.Environ(), cgo)
