@@ -20,8 +20,8 @@ import (
 // desktopTags are those of make desktop.
 const desktopTags = "desktop,production,webkit2_41"
 
-// patience is for what a busy machine does: a failure costs it, a success does not.
-const patience = 90 * time.Second
+// atLength is for what a busy machine does: a failure costs it, a success does not.
+const atLength = 90 * time.Second
 
 // screen is a screen, a session bus with nothing but the accessibility service on it, and
 // a person who finds things by role and name.
@@ -98,7 +98,7 @@ func (s *screen) says(cmd *exec.Cmd, group bool) string {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
-	_ = read.SetReadDeadline(time.Now().Add(patience))
+	_ = read.SetReadDeadline(time.Now().Add(atLength))
 	line, err := bufio.NewReader(read).ReadString('\n')
 	if err != nil {
 		s.t.Fatalf("%v: %v\n%s", cmd.Args, err, errs.String())
@@ -184,7 +184,7 @@ func (d *desktop) runs() bool {
 // order tells the person what to do at this window.
 func (d *desktop) order(do, role, name string) (bool, []string) {
 	d.t.Helper()
-	raw, _ := json.Marshal(map[string]any{"do": do, "pid": d.cmd.Process.Pid, "role": role, "name": name, "within": patience.Seconds()})
+	raw, _ := json.Marshal(map[string]any{"do": do, "pid": d.cmd.Process.Pid, "role": role, "name": name, "within": atLength.Seconds()})
 	if _, err := d.s.orders.Write(append(raw, '\n')); err != nil {
 		d.t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func (d *desktop) ends() int {
 	d.t.Helper()
 	select {
 	case <-d.ended:
-	case <-time.After(patience):
+	case <-time.After(atLength):
 		d.t.Fatalf("the window does not end\n%s\n%s", d.errs.String(), d.log())
 	}
 	return d.cmd.ProcessState.ExitCode()

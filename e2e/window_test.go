@@ -22,7 +22,7 @@ func newWindowHome(t testing.TB) *home { return newHomeOf(t, desktopProgram(t)) 
 func (h *home) served() *sidecar {
 	h.t.Helper()
 	s := &sidecar{home: h}
-	waitFor(h.t, "the window's host is served", patience, func() bool {
+	waitFor(h.t, "the window's host is served", atLength, func() bool {
 		raw, err := os.ReadFile(h.state("desktop.json"))
 		return err == nil && json.Unmarshal(raw, &s.ready) == nil && s.URL != ""
 	})
@@ -209,19 +209,19 @@ func TestASignalEndsTheWindowAtAnyMoment(t *testing.T) {
 	for _, wait := range []time.Duration{0, 30 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second} {
 		d := h.openWindow(s)
 		// As soon as signals count: the first thing that the window does is to take its lock.
-		waitFor(t, "it has begun", patience, func() bool { _, err := os.Stat(h.state("window/lock")); return err == nil })
+		waitFor(t, "it has begun", atLength, func() bool { _, err := os.Stat(h.state("window/lock")); return err == nil })
 		time.Sleep(wait)
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
 		if code := d.ends(); code != 0 {
 			t.Errorf("after %s it exits with %d\n%s", wait, code, d.errs.String())
 		}
-		waitFor(t, "nothing is left", patience, func() bool { return len(h.processes()) == 0 })
+		waitFor(t, "nothing is left", atLength, func() bool { return len(h.processes()) == 0 })
 		_ = os.Remove(h.state("window/lock"))
 	}
 	d := h.openWindow(s)
 	d.sees("heading", "^Home$")
 	d.quits()
-	waitFor(t, "nothing is left", patience, func() bool { return len(h.processes()) == 0 })
+	waitFor(t, "nothing is left", atLength, func() bool { return len(h.processes()) == 0 })
 }
 
 // TestAKilledPageIsReplaced: the web process is another program, which can end.
@@ -238,7 +238,7 @@ func TestAKilledPageIsReplaced(t *testing.T) {
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "there is another", patience, func() bool { now := d.webProcess(); return now != 0 && now != before })
+	waitFor(t, "there is another", atLength, func() bool { now := d.webProcess(); return now != 0 && now != before })
 	d.sees("heading", "^Plugins$")
 	d.sees("link", "notes/main")
 	d.quits()
