@@ -31,8 +31,7 @@ func Routes() []Route {
 		healthRoutes, statusRoutes, pluginRoutes, installationRoutes, handRoutes, decisionRoutes, policyRoutes, clientRoutes,
 		loginRoutes, runningRoutes,
 		auditRoutes, sessionRoutes, secretRoutes, configRoutes, sealKeyRoutes, keyringRoutes, settingsRoutes, eventRoutes, mcpRoutes,
-		importRoutes, connectRoutes, consoleRoutes,
-		autostartRoutes, updateRoutes,
+		importRoutes, connectRoutes, consoleRoutes, autostartRoutes, updateRoutes, diagnosticsRoutes,
 	} {
 		all = append(all, resource...)
 	}

@@ -117,7 +117,7 @@ First steps:
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.consoleCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
 		c.importCommand(), c.connectCommand(),
-		c.sourcesCommand(), c.autostartCommand(), c.updatesCommand(),
+		c.sourcesCommand(), c.autostartCommand(), c.updatesCommand(), c.diagnosticsCommand(),
 	)
 	addCompletion(root)
 	putInGroups(root)

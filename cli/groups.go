@@ -19,7 +19,7 @@ func helpGroups() []helpGroup {
 		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "digest"}},
 		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
 		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},
-		{"This installation:", []string{"sources", "autostart", "updates"}},
+		{"This installation:", []string{"sources", "autostart", "updates", "diagnostics"}},
 		{"Secrets and signing in:", []string{"secrets", "login", "logout", "console"}},
 	}
 }

@@ -2091,6 +2091,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/diagnostics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What somebody who helps needs to know: versions, codes, states, digests, the log without paths. No secret, no path, no argument of a tool. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["HostDiagnostics"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/diagnostics/save": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Writes the same into a new file among the user's downloads, or in the state folder. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Done. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DiagnosticsSaved"];
+                    };
+                };
+                /** @description Refused, with a code. */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The store cannot be used, or a fault of Sallyport's own. */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -6006,6 +6114,9 @@ export interface components {
             next?: string;
             path?: string;
         };
+        DiagnosticsSaved: {
+            where: string;
+        };
         Did: {
             audit: string;
             recent: components["schemas"]["AuditRecord"][];
@@ -6067,6 +6178,64 @@ export interface components {
             service: string;
             ts: number;
             version: string;
+        };
+        HostDiagnosedAudit: {
+            checked: boolean;
+            code?: string;
+            records: number;
+            seq?: number;
+            verified: boolean;
+        };
+        HostDiagnosedPlugin: {
+            digest?: string;
+            id: string;
+            reason?: string;
+            running: boolean;
+            state: string;
+            version?: string;
+        };
+        HostDiagnosedProblem: {
+            code: string;
+            severity: string;
+            /** Format: date-time */
+            since: string;
+        };
+        HostDiagnosedSetup: {
+            autostart: string;
+            clients: number;
+            onlyWindowAnswers: boolean;
+            openDecisions: number;
+            ownHome: boolean;
+            pluginFolders: number;
+            pluginFoldersAdded: number;
+            retentionDays: number;
+            retentionRecords: number;
+            sealKeyIn: string;
+            sealKeyWaits?: string;
+            updatesConfigured: boolean;
+        };
+        HostDiagnostics: {
+            audit: components["schemas"]["HostDiagnosedAudit"];
+            connectors: components["schemas"]["HostDiagnosedPlugin"][];
+            fault?: string;
+            health: components["schemas"]["HostDiagnosedProblem"][];
+            log: string[];
+            logLinesLeftOut: number;
+            /** Format: date-time */
+            made: string;
+            program: {
+                commit: string;
+                date: string;
+                go: string;
+                schema: number;
+                system: string;
+                version: string;
+            };
+            schema: number;
+            setup: components["schemas"]["HostDiagnosedSetup"];
+            /** Format: date-time */
+            started: string;
+            unusable: string[];
         };
         HostEvent: {
             /** Format: date-time */

@@ -1,0 +1,41 @@
+package host
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestALineOfTheLogForStrangers: what it is about stays; paths, addresses, what could be a
+// credential and every attribute that is not on the list go.
+func TestALineOfTheLogForStrangers(t *testing.T) {
+	for in, want := range map[string]string{
+		`time=2026-11-30T21:00:00.123Z level=INFO msg="server started" connector=notes/main`: `time=2026-11-30T21:00:00.123Z level=INFO msg="server started" connector=notes/main`,
+		`time=2026-11-30T21:00:00.123+01:00 level=WARN msg=x seconds=3`:                      `time=2026-11-30T21:00:00.123+01:00 level=WARN msg=x seconds=3`,
+		`msg=x error="open /home/ada/My Files/a b: permission denied"`:                       `msg=x error="open (path): permission denied"`,
+		`msg=x error="open C:\\Users\\ada\\x y: no"`:                                         `msg=x error="open (path): no"`,
+		`msg=x error="rename ~/a /tmp/b"`:                                                    `msg=x error="rename (path)"`,
+		`msg=x error="Get \"https://u:p@example.com/?key=abc\": EOF"`:                        `msg=x error="Get \"(address)\": EOF"`,
+		`msg=x error="token ghp_A1b2C3d4E5f6G7h8I9j0K1l2 refused"`:                           `msg=x error="token (…) refused"`,
+		`msg=x text="what the server wrote" secret=NOTES target=delete_note file=x`:          `msg=x text="(left out)" secret="(left out)" target="(left out)" file="(left out)"`,
+		`msg=x digest=a1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef`:   `msg=x digest=a1:(…)`,
+		`msg=x something-new=value`:                                                          `msg=x something-new="(left out)"`,
+	} {
+		if got, ok := scrubLine(in); !ok || got != want {
+			t.Errorf("%s\nbecomes %s\nand not %s", in, got, want)
+		}
+	}
+	for _, in := range []string{"", "panic: runtime error: /home/ada", "goroutine 1 [running]:", `msg="never ends`, "/home/ada/x.go:12 +0x1b", "a b=c"} {
+		if got, ok := scrubLine(in); ok {
+			t.Errorf("%q becomes %q and is no line of the log", in, got)
+		}
+	}
+}
+
+func FuzzScrubbing(f *testing.F) {
+	f.Add(`msg=x error="open /home/ada/x: no"`)
+	f.Fuzz(func(t *testing.T, line string) {
+		if out, ok := scrubLine(line); ok && strings.Contains(out, "/home/ada/") {
+			t.Errorf("%q becomes %q", line, out)
+		}
+	})
+}
