@@ -15,7 +15,9 @@ export type DecisionChange =
 export type Ask = <T>(path: string, signal?: AbortSignal) => Promise<T>;
 
 const poll = "50s";
-const pause = 250;
+/** After a failure, in milliseconds: at first, and at most. */
+const firstPause = 250;
+const longestPause = 10_000;
 
 /**
  * Tells of every open question, and then of what changes. Events say only that something changed; what is told comes
@@ -27,6 +29,7 @@ export async function* watchDecisions(
   signal?: AbortSignal,
 ): AsyncGenerator<DecisionChange, void, void> {
   const known = new Map<string, Decision>();
+  let pause = firstPause;
   for (;;) {
     signal?.throwIfAborted();
     const state = await board.until(["ready", "attached", "failed", "stopped"], signal);
@@ -37,13 +40,15 @@ export async function* watchDecisions(
       throw state.reason;
     }
     try {
-      yield* watchOne(ask, known, signal);
+      yield* watchOne(ask, known, () => (pause = firstPause), signal);
     } catch (error) {
       signal?.throwIfAborted();
       if (isFinal(error) || !(error instanceof SallyportError)) {
         throw error;
       }
-      await sleep(pause, undefined, signal && { signal }); // what ended is about to be noticed
+      // What ended is about to be noticed; a sidecar that refuses is not asked again and again.
+      await sleep(pause, undefined, signal && { signal }).catch(() => {});
+      pause = Math.min(2 * pause, longestPause);
     }
   }
 }
@@ -52,6 +57,7 @@ export async function* watchDecisions(
 async function* watchOne(
   ask: Ask,
   known: Map<string, Decision>,
+  isWell: () => void,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<DecisionChange, void, void> {
   let { last } = await ask<EventPage>("/v1/events", signal);
@@ -60,6 +66,7 @@ async function* watchOne(
     if (look) {
       yield* changes(ask, known, signal);
     }
+    isWell();
     const page = await ask<EventPage>(`/v1/events?after=${last}&wait=${poll}`, signal);
     last = page.last;
     look = !page.complete || (page.events ?? []).some((event) => event.kind === "decision");
