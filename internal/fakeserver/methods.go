@@ -111,6 +111,9 @@ func (s *server) definitions() (all []json.RawMessage) {
 	for i := range s.tools {
 		all = append(all, json.RawMessage(fmt.Sprintf(`{"name":"t%04d","description":"tool %d","inputSchema":{"type":"object"}}`, i, i)))
 	}
+	if s.is("forms") {
+		all = append(all, json.RawMessage(orderTool))
+	}
 	if s.is("odd-tools") {
 		all = oddTools()
 	}

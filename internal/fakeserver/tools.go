@@ -78,6 +78,8 @@ func (s *server) call(m message) {
 	case "fail":
 		s.fail(m.ID, -32042, "it failed", json.RawMessage(`{"n":9007199254740993,"f":1.0}`))
 	case "hang":
+	case "order":
+		s.answer(m.ID, order(m.Params))
 	default:
 		s.fail(m.ID, -32602, "unknown tool", nil)
 	}
@@ -106,4 +108,34 @@ func orNull(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return raw
+}
+
+// orderTool takes a bit of everything that a schema says, with a name that tries to be
+// markup.
+const orderTool = `{"name":"order","title":"Order","description":"orders <b>something</b> \u202e and more","inputSchema":{"type":"object",
+"required":["name","count"],"additionalProperties":false,"$defs":{"place":{"type":"object","properties":{"street":{"type":"string"},"floor":{"type":"integer"}}}},
+"properties":{
+"name":{"type":"string","title":"Name <img src=x onerror=alert(1)>","minLength":2,"description":"who orders"},
+"count":{"type":"integer","minimum":1},
+"size":{"enum":["small","large"],"default":"small"},
+"gift":{"type":"boolean"},
+"note":{"type":["string","null"]},
+"place":{"$ref":"#/$defs/place"},
+"tags":{"type":"array","items":{"type":"string"},"maxItems":2},
+"kind":{"const":"order"},
+"extra":{"oneOf":[{"type":"string"},{"type":"number"}]}}}}`
+
+// order answers with the arguments as they came, in text, in a picture's place and as a
+// structure; one by "nobody" fails as a tool does.
+func order(params json.RawMessage) json.RawMessage {
+	var p struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	_ = json.Unmarshal(params, &p)
+	var who struct{ Name string }
+	_ = json.Unmarshal(p.Arguments, &who)
+	failed := fmt.Sprint(who.Name == "nobody")
+	return json.RawMessage(`{"content":[{"type":"text","text":` + string(encode("ordered: "+string(p.Arguments))) +
+		`},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"},{"type":"text","text":"` + strings.Repeat("long ", 1000) +
+		`"}],"structuredContent":{"ordered":` + string(p.Arguments) + `},"isError":` + failed + `}`)
 }

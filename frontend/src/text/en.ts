@@ -150,8 +150,9 @@ export const en = {
     },
     outcome: "What came of the call",
     calling: (s: number) => (s < 2 ? "Calling…" : `Calling… ${s} s`),
-    waits: "It waits for your answer.",
-    answerIt: "Look at the question",
+    sure: (tool: string, risk: string) =>
+      `${tool} ${risk === "write" ? "seems to change things" : risk === "destructive" ? "seems to delete things" : "may do more than read"}. Call it for real?`,
+    callNow: "Yes, call it",
     cancelled: "You cancelled it. The tool may have begun already.",
     refused: "Sallyport did not pass on an answer:",
     answered: "answered",
