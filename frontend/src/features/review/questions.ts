@@ -32,8 +32,8 @@ export const useProbe = (id: () => string, running: () => boolean) =>
     retry: false,
     staleTime: Infinity,
     gcTime: 0,
-    refetchInterval: (query) =>
-      running() && (!query.state.data || query.state.data.state === "running") ? 200 : false,
+    // Also after the decision is known to be closed, until the end of the try has been seen.
+    refetchInterval: ({ state: { data } }) => ((data ? data.state === "running" : running()) ? 200 : false),
     queryFn: async ({ client, queryKey }) => {
       const known = client.getQueryData<Schemas["Probe"] | null>(queryKey);
       const query = known?.state === "running" ? { after: `${known.revision}`, wait: "2s" } : { wait: "0s" };
