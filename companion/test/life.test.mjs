@@ -107,20 +107,48 @@ test("stop with a signal ends a sidecar that does not end", async (t) => {
 test("a parent that is killed leaves no sidecar and no plugin", async (t) => {
   const h = await home(t);
   await h.plugin("fake");
-  const parent = spawn(
-    process.execPath,
-    [fileURLToPath(new URL("parent.mjs", import.meta.url)), binary, h.dataDir],
-    {
-      env: h.env,
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
+  const parent = killable(h);
   const sidecar = Number(await firstLine(parent.stdout));
   await h.sallyport("approve", "fake", "--all-tools", "--yes");
   await h.sallyport("call", "fake", "pid");
   assert.ok(alive(sidecar) && h.plugins().length > 0);
   parent.kill("SIGKILL");
   await until("the sidecar and its plugins are gone", () => h.processes().length + h.plugins().length === 0);
+});
+
+test("a parent that is killed while it starts leaves nothing", async (t) => {
+  const h = await home(t);
+  const parent = killable(h);
+  // The parent is in the home as well.
+  await until("the program runs", () => h.processes().length > 1);
+  parent.kill("SIGKILL");
+  await until("all is gone", () => h.processes().length === 0);
+});
+
+test("a parent that is killed leaves the app that it was attached to", async (t) => {
+  const h = await home(t);
+  const app = await h.app();
+  const parent = killable(h);
+  assert.equal(Number(await firstLine(parent.stdout)), app.child.pid);
+  parent.kill("SIGKILL");
+  await until("the app alone runs", () => h.processes().length === 1);
+  assert.ok(alive(app.child.pid));
+  app.child.kill("SIGTERM");
+  await app.ended;
+});
+
+test("stop while it waits to start again", async (t) => {
+  const h = await home(t);
+  const one = h.companion({ restart: { firstDelay: 1e9, longestDelay: 1e9 } });
+  await one.start();
+  assert.ok(one.state.name === "ready");
+  process.kill(one.state.pid, "SIGKILL");
+  await one.until(["restarting"]);
+  await fails(one.status(), "not-running");
+  await one.stop();
+  assert.deepEqual(one.state, { name: "stopped" });
+  await one.start();
+  assert.equal(one.state.name, "ready");
 });
 
 test("a sidecar that is killed comes back on its port", async (t) => {
@@ -289,5 +317,14 @@ async function settled(count) {
     const same = now === last;
     last = now;
     return same ? now : undefined;
+  });
+}
+
+/** A parent in a process of its own. @param {Awaited<ReturnType<typeof home>>} h */
+function killable(h) {
+  const program = fileURLToPath(new URL("parent.mjs", import.meta.url));
+  return spawn(process.execPath, [program, binary, h.dataDir], {
+    env: h.env,
+    stdio: ["ignore", "pipe", "ignore"],
   });
 }
