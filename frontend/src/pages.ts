@@ -1,6 +1,5 @@
 import type { Component } from "svelte";
 import Home from "./features/home/Home.svelte";
-import Plugins from "./features/plugins/Plugins.svelte";
 import NotFound from "./NotFound.svelte";
 
 /** The pages by the first part of their address. Heavy ones are loaded when they are opened. */
@@ -9,7 +8,7 @@ type Entry = { page: Component } | { load: Load };
 
 export const pages: Record<string, Entry> = {
   "": { page: Home },
-  plugins: { page: Plugins },
+  plugins: { load: () => import("./features/plugins/Plugins.svelte") },
   secrets: { load: () => import("./features/secrets/Secrets.svelte") },
   settings: { load: () => import("./features/settings/Settings.svelte") },
   clients: { load: () => import("./features/clients/Clients.svelte") },

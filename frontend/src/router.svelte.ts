@@ -31,6 +31,12 @@ class Router {
   go(path: string): void {
     location.hash = path;
   }
+
+  /** Another address for what is shown already, such as a tab or a filter: no step in the history. */
+  replace(path: string): void {
+    history.replaceState(history.state, "", `#${path}`);
+    this.route = read();
+  }
 }
 
 export const router = new Router();

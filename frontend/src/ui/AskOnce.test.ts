@@ -12,7 +12,7 @@ function setUp() {
 it("asks first, with the way out in focus, and is back at the button afterwards", async () => {
   const { onYes, user, opener } = setUp();
   await user.click(opener());
-  expect(screen.getByRole("group", { name: "Remove it?" })).toBeVisible();
+  expect(screen.getByRole("alertdialog", { name: "Remove it?" })).toBeVisible();
   expect(screen.getByRole("button", { name: "Keep it" })).toHaveFocus();
   await user.keyboard("{Escape}");
   expect(opener()).toHaveFocus();

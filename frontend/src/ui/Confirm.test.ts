@@ -12,7 +12,7 @@ function asked() {
 
 it("asks in words that name the group, and the way out has the focus", () => {
   asked();
-  expect(screen.getByRole("group", { name: "Delete it?" })).toBeInTheDocument();
+  expect(screen.getByRole("alertdialog", { name: "Delete it?" })).toBeInTheDocument();
   expect(screen.getByRole("button", { name: "Keep" })).toHaveFocus();
 });
 
