@@ -14,7 +14,7 @@ import (
 // NewInstallation names where a plugin is to be installed from.
 type NewInstallation struct {
 	// Source is npm:NAME@VERSION, git+file:///PATH#COMMIT, or the absolute path of a
-	// folder, of an archive, or of a git repository with #COMMIT.
+	// folder, of an archive, or of a git repository with #COMMIT; ~/ is the home folder.
 	Source string `json:"source"`
 }
 
@@ -92,8 +92,7 @@ func (s *Server) beginInstallation(c Caller, r *http.Request) (any, error) {
 	if err := read(r, &asked); err != nil {
 		return nil, err
 	}
-	// A relative path would be below the sidecar's folder, which nobody means.
-	source, err := install.ParseSource(asked.Source, "")
+	source, err := s.host.Source(asked.Source)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (h *Host) Update(ctx context.Context, plugin, source, version string, by ap
 func (h *Host) sourceOfUpdate(origin install.Origin, source, version string) (install.Source, error) {
 	switch {
 	case source != "":
-		return install.ParseSource(source, "")
+		return h.Source(source)
 	case origin.Kind == install.NPM && version == "":
 		return install.Source{}, &coded.Error{Code: "source-version-floating", Sentence: "it came from npm, where each version is another package",
 			Next: "name the version: --to VERSION"}
@@ -44,8 +44,15 @@ func (h *Host) sourceOfUpdate(origin install.Origin, source, version string) (in
 		return install.Source{}, &coded.Error{Code: "source-commit-floating", Sentence: "it came from one commit, which stays what it is",
 			Next: "name the next one: FOLDER#COMMIT"}
 	}
-	text := origin.Text
-	if rest, ok := strings.CutPrefix(text, "~/"); ok {
+	return h.Source(origin.Text)
+}
+
+// Source reads where a plugin is to be installed from, as a person writes it who has
+// no folder of their own to be in: a relative path would be below the sidecar's, which
+// nobody means. "~/" is the home folder.
+func (h *Host) Source(text string) (install.Source, error) {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "~/"); ok && h.home != "" {
 		text = filepath.Join(h.home, filepath.FromSlash(rest))
 	}
 	return install.ParseSource(text, "")

@@ -318,6 +318,8 @@ export const en = {
     sameLaunch: "What would run, what it sees and what it may do is the same as you approved.",
     sameTools: (n: number) => (n === 1 ? "Its tool is the same." : `The same ${n} tools.`),
     bundleVerbs: { install: "Install", update: "Update", undo: "Put it back", uninstall: "Remove" },
+    installAgain: "Install it again…",
+    toPlugin: "Go to the plugin",
     journal: "What happened",
     next: "Go to the next question",
     answeredBy: (user: string, via: string) => `by ${user} (${via})`,
@@ -341,7 +343,11 @@ export const en = {
     empty: "No plugin was found.",
     emptyMore: "Put a plugin's folder into ~/.agents/plugins, or install one.",
     count: (n: number, of: number) =>
-      n === of ? (n === 1 ? "1 connector" : `${n.toLocaleString()} connectors`) : `${n.toLocaleString()} of ${of.toLocaleString()}`,
+      n === of
+        ? n === 1
+          ? "1 connector"
+          : `${n.toLocaleString()} connectors`
+        : `${n.toLocaleString()} of ${of.toLocaleString()}`,
     noMatch: "Nothing matches the search.",
     clear: "Show all",
     state: "State",
@@ -439,7 +445,8 @@ export const en = {
       label: "Files",
       sums: (files: number, bytes: number) =>
         `${files === 1 ? "1 file" : `${files.toLocaleString()} files`}, ${size(bytes)}`,
-      changed: (n: number) => (n === 1 ? "1 differs from the approved copy" : `${n} differ from the approved copy`),
+      changed: (n: number) =>
+        n === 1 ? "1 differs from the approved copy" : `${n} differ from the approved copy`,
       same: "as approved",
       never: "not approved yet",
       leftOut: (n: number) => `${n.toLocaleString()} more are not listed.`,

@@ -5,12 +5,18 @@ import { entries, fromQuery, matching, place, toPath, values } from "./filter";
 const connector = (over: Partial<Schemas["Connector"]>): Schemas["Connector"] =>
   ({ id: "notes/main", plugin: "notes", state: "enabled", ...over }) as Schemas["Connector"];
 const all = entries([
-  connector({ id: "notes/main", source: "~/.agents/plugins/notes", format: "agent-plugins", title: "Keeps NOTES" }),
+  connector({
+    id: "notes/main",
+    source: "~/.agents/plugins/notes",
+    format: "agent-plugins",
+    title: "Keeps NOTES",
+  }),
   connector({ id: "mail/main", state: "disabled", source: "data/plugins/mail", format: "mcpb" }),
   connector({ id: "connectors/far", source: "connectors.json", format: "connectors" }),
 ]);
 const none = { search: "", state: "", format: "", source: "" };
-const ids = (filter: Partial<typeof none>): string[] => matching(all, { ...none, ...filter }).map((c) => c.id);
+const ids = (filter: Partial<typeof none>): string[] =>
+  matching(all, { ...none, ...filter }).map((c) => c.id);
 
 it.each([
   ["nothing chosen", {}, ["notes/main", "mail/main", "connectors/far"]],
@@ -29,7 +35,12 @@ it("knows a folder by the plugins in it", () => {
 });
 
 it("offers what there is, and what is chosen", () => {
-  expect(values(all, "source", "gone")).toEqual(["connectors.json", "data/plugins", "gone", "~/.agents/plugins"]);
+  expect(values(all, "source", "gone")).toEqual([
+    "connectors.json",
+    "data/plugins",
+    "gone",
+    "~/.agents/plugins",
+  ]);
 });
 
 it("is kept in the address", () => {

@@ -32,7 +32,8 @@ export type Entry = { connector: Connector; words: string; place: string };
 export const entries = (all: readonly Connector[]): Entry[] =>
   all.map((connector) => ({
     connector,
-    words: `${connector.id} ${(connector.title ?? "").slice(0, 2000)} ${connector.source ?? ""}`.toLowerCase(),
+    words:
+      `${connector.id} ${(connector.title ?? "").slice(0, 2000)} ${connector.source ?? ""}`.toLowerCase(),
     place: place(connector),
   }));
 
@@ -51,8 +52,11 @@ export function matching(all: readonly Entry[], filter: Filter): Connector[] {
 }
 
 /** What there is to choose from. A choice that leads to nothing by now stays one, so that it is seen. */
-export function values(all: readonly Entry[], field: "state" | "format" | "source", chosen: string): string[] {
-  const of = (entry: Entry): string =>
-    field === "source" ? entry.place : (entry.connector[field] ?? "");
+export function values(
+  all: readonly Entry[],
+  field: "state" | "format" | "source",
+  chosen: string,
+): string[] {
+  const of = (entry: Entry): string => (field === "source" ? entry.place : (entry.connector[field] ?? ""));
   return [...new Set([...all.map(of), chosen])].filter((v) => v !== "").sort();
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fetchesPackage, source, update } from "./install";
+import { asPlace, fetchesPackage, source, update } from "./install";
 
 it.each([
   ["a folder", { kind: "folder", where: " /tmp/notes ", exact: "" }, "/tmp/notes"],
@@ -22,5 +22,14 @@ it.each([
 it("knows commands that fetch a package", () => {
   for (const command of ["npx", "/usr/bin/npx", "npx.cmd", "C:\\node\\npx.cmd", "bunx"])
     expect(fetchesPackage(command)).toBe(true);
-  for (const command of [undefined, "node", "./npx.js", "npxx", "uvx"]) expect(fetchesPackage(command)).toBe(false);
+  for (const command of [undefined, "node", "./npx.js", "npxx", "uvx"])
+    expect(fetchesPackage(command)).toBe(false);
 });
+
+it.each([
+  "~/src/notes",
+  "/tmp/notes.mcpb",
+  "npm:@scope/name@1.2.3",
+  "/src/notes#0123456789abcdef0123456789abcdef01234567",
+  "/odd#name",
+])("is the same source again: %s", (text) => expect(source(asPlace(text))).toBe(text));

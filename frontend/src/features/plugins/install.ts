@@ -20,6 +20,16 @@ export function source({ kind, where, exact }: Place): string | undefined {
   }
 }
 
+/** Where something came from, as the form has it: for whoever wants it back. */
+export function asPlace(text: string): Place {
+  const npm = /^npm:(.+)@([^@]+)$/.exec(text);
+  if (npm) return { kind: "npm", where: npm[1]!, exact: npm[2]! };
+  const git = /^(.+)#([0-9a-f]{40,64})$/.exec(text);
+  if (git) return { kind: "git", where: git[1]!, exact: git[2]! };
+  const kind = /\.(mcpb|dxt|zip|tar\.gz|tgz)$/i.test(text) ? "archive" : "folder";
+  return { kind, where: text, exact: "" };
+}
+
 /** What somebody wrote for an update: another source, a version of the same package, or nothing. */
 export function update(written: string): { source?: string; version?: string } {
   const word = written.trim();
