@@ -453,6 +453,7 @@ export const en = {
       choose: "Choose a file to read it here.",
       link: (target: string) => `link to ${target}`,
       size,
+      sizeName: "Size",
       copies: "Copy",
       copy: { now: "On disk now", approved: "As approved" },
       digest: "SHA-256",
@@ -525,7 +526,7 @@ export const en = {
       resume: "Go on",
       paused: "Paused: newer lines are not shown.",
       lines: (n: number) => (n === 1 ? "1 line" : `${n.toLocaleString()} lines`),
-      runs: "It runs.",
+      runs: (when: string) => `It runs; started ${when}.`,
       ended: "It does not run.",
     },
     install: {
