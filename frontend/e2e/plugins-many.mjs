@@ -34,7 +34,7 @@ try {
   await page.getByText(/^1,0\d\d connectors$/).waitFor();
   await page.getByRole("combobox", { name: "State" }).selectOption("approval_required");
   await page.getByRole("combobox", { name: "From" }).selectOption("~/.agents/plugins");
-  await page.getByText(/^1,000 of 1,0\d\d$/).waitFor();
+  await page.getByText(/^1,001 of 1,002$/).waitFor();
 
   // To the end and to and fro.
   const jumps = await list.evaluate(async (port) => {
@@ -58,7 +58,7 @@ try {
   await list.getByRole("link", { name: /plugin-0999\/main/ }).click();
   await page.getByRole("heading", { name: "plugin-0999/main" }).waitFor();
   await page.goBack();
-  await page.getByText(/^1,000 of 1,0\d\d$/).waitFor();
+  await page.getByText(/^1,001 of 1,002$/).waitFor();
 
   // A name, a title and a path as hostile as a manifest may have them.
   await page.goto(`${origin}/#/plugins?search=hostile`);
