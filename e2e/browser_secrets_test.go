@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,9 @@ import (
 
 // TestSecretsAndSettingsInABrowser: a value is typed unseen, reaches the server that
 // asks for it and stands in no page; it is replaced and deleted, after a word that
-// Enter does not give; a locked keyring is explained. A rule is removed and put back,
-// the seal key moves, and the browser signs out.
+// Enter does not give; a locked keyring is explained. A folder and a rule are removed and
+// put back, less of the audit is kept after a question, the diagnostics are saved, the
+// seal key moves, and the browser signs out.
 func TestSecretsAndSettingsInABrowser(t *testing.T) {
 	t.Parallel()
 	f := fortOf(newHome(t))
@@ -30,6 +33,9 @@ func TestSecretsAndSettingsInABrowser(t *testing.T) {
 	f.ok("policy", "set", "--class", "write", "--client", "claude", "ask")
 	// Not kept: another test looks for that everywhere on the machine.
 	first, second := "Tr1al-5c2d!/+\"\\&<ü>%", strings.TrimSpace(usual)
+	if err := os.Mkdir(filepath.Join(f.dir, "more"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	p := f.sitDown(t, "secrets-settings.mjs", "FIRST="+first, "SECOND="+second)
 
 	p.says("set")

@@ -97,12 +97,61 @@ try {
   // Settings.
   await page.goto(`${origin}/#/settings`);
   await page.getByRole("heading", { name: "Settings and health", level: 1 }).waitFor();
-  await page.getByText("config.json", { exact: false }).first().waitFor();
   await page.getByText(/browser that is signed in and the command line may answer/).waitFor();
   await page.getByText("Only the window changes this.").waitFor();
   await page.getByText("~/.agents/plugins").waitFor();
   await page.getByText("denied", { exact: true }).waitFor();
   await see("settings");
+
+  // A folder is added, taken away after one question, and put back in its place.
+  await button("Add a folder…").click();
+  expect(await focused(page.getByLabel("Folder", { exact: true })), "the field has not the focus");
+  await page.getByLabel("Folder", { exact: true }).fill("~/absent");
+  await page.keyboard.press("Enter");
+  await page.getByText("folder-missing").waitFor();
+  await page.getByLabel("Folder", { exact: true }).fill("~/more");
+  await button("Look there").click();
+  await page.getByText("Plugins are looked for in ~/more.").waitFor();
+  await see("settings-folder");
+  await button("Remove: ~/more…").click();
+  expect(await focused(button("Leave it")), "the way out has not the focus");
+  await button("Do not look there").click();
+  await page.getByText("Plugins are not looked for in ~/more any more.").waitFor();
+  await button("Remove: ~/more…").waitFor({ state: "detached" });
+  await button("Undo").click();
+  await page.getByText("The folder is back in its place.").waitFor();
+  await button("Remove: ~/more…").waitFor();
+
+  // Start at login is off, and a program in a temporary folder is not started there.
+  await page.getByText("Sallyport does not start when you log in.").waitFor();
+  await button("Start when I log in").click();
+  await page.getByText("autostart-place-refused").waitFor();
+  await page.getByText("This build does not know where updates are announced").waitFor();
+
+  // Less of the audit is kept, after one question; more without.
+  const retention = page.getByRole("region", { name: "How much of the audit is kept" });
+  await retention.getByRole("button", { name: "Change…" }).click();
+  await retention.getByLabel("Days").fill("30");
+  await retention.getByRole("button", { name: "Keep so much" }).click();
+  expect(await focused(button("Leave it")), "the way out has not the focus");
+  await see("settings-retention");
+  await button("Keep less").click();
+  await page.getByText(/kept for 30 days/).waitFor();
+  await retention.getByRole("button", { name: "Change…" }).click();
+  await retention.getByLabel("Days").fill("60");
+  await retention.getByRole("button", { name: "Keep so much" }).click();
+  await page.getByText(/kept for 60 days/).waitFor();
+
+  // The diagnostics are a file, and hold no path.
+  await button("Save a file").click();
+  await page.getByText(/Saved as .*sallyport-diagnostics-/).waitFor();
+  await button("Show what is in it").click();
+  await button("Download it").waitFor();
+  const inside = await page.locator("pre").last().innerText();
+  expect(/"sealKeyIn"/.test(inside) && !/\/(tmp|home|root)\//.test(inside), `the diagnostics are\n${inside}`);
+  await see("settings-diagnostics");
+  await page.reload();
+  await page.getByRole("heading", { name: "Settings and health", level: 1 }).waitFor();
 
   await button("Remove: fake/main:echo…").click();
   await page.getByText(/the rule that denies fake/).waitFor();

@@ -9,6 +9,8 @@ export const keys = {
   keyring: ["keyring"],
   policy: ["policy"],
   settings: ["settings"],
+  autostart: ["autostart"],
+  updates: ["updates"],
   audit: ["audit"],
   installations: ["installations"],
 } as const satisfies Record<string, readonly string[]>;

@@ -61,3 +61,61 @@ export function useSignOut() {
     },
   }));
 }
+
+/** Puts a changed answer of /v1/settings in the place of the old one. */
+function useSettingsChange<T>(send: (given: T) => Promise<unknown>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: send,
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: keys.settings });
+      void client.invalidateQueries({ queryKey: keys.plugins });
+      void client.invalidateQueries({ queryKey: keys.status });
+    },
+  }));
+}
+
+export const useAddSource = () =>
+  useSettingsChange((body: Schemas["SourceChange"]) => answer(api.POST("/v1/sources", { body })));
+
+export function useRemoveSource() {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: (folder: string) => answer(api.POST("/v1/sources/remove", { body: { folder } })),
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: keys.settings });
+      void client.invalidateQueries({ queryKey: keys.plugins });
+      void client.invalidateQueries({ queryKey: keys.status });
+    },
+  }));
+}
+
+export const useRetention = () =>
+  useSettingsChange((retention: Schemas["RetentionChange"]) =>
+    answer(api.POST("/v1/settings", { body: { retention } })),
+  );
+
+export const useAutostart = () =>
+  createQuery(() => ({ queryKey: [...keys.autostart], queryFn: () => answer(api.GET("/v1/autostart")) }));
+
+export function useSetAutostart() {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: (on: boolean) => answer(api.POST("/v1/autostart", { body: { on } })),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.autostart }),
+  }));
+}
+
+export const useUpdates = () =>
+  createQuery(() => ({ queryKey: [...keys.updates], queryFn: () => answer(api.GET("/v1/updates")) }));
+
+/** Asks outside, and so only when somebody says so. */
+export const useCheckUpdates = () =>
+  createMutation(() => ({ mutationFn: () => answer(api.POST("/v1/updates/check", { body: {} })) }));
+
+export const useSaveDiagnostics = () =>
+  createMutation(() => ({ mutationFn: () => answer(api.POST("/v1/diagnostics/save")) }));
+
+/** Fetches them by this page's own proof, so that no token is in an address. */
+export const useDiagnostics = () =>
+  createMutation(() => ({ mutationFn: () => answer(api.GET("/v1/diagnostics")) }));
