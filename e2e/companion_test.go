@@ -284,7 +284,7 @@ func TestElectronExample(t *testing.T) {
 
 func runExample(t *testing.T, h *home, example string) {
 	t.Helper()
-	cmd := exec.Command("node", "main.mjs")
+	cmd := exec.Command("node", "node_modules/electron/run.mjs", "main.mjs")
 	var log buffer
 	cmd.Dir, cmd.Env, cmd.Stderr = example, h.env, &log
 	in, inErr := cmd.StdinPipe()

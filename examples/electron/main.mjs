@@ -15,8 +15,8 @@ if (!app.requestSingleInstanceLock()) {
 } else {
   app.on("second-instance", () => showWindow());
   app.on("window-all-closed", () => app.quit());
-  await app.whenReady();
-  begin();
+  // Not awaited here: Electron is ready only once this module has been loaded to its end.
+  void app.whenReady().then(begin);
 }
 
 function begin() {

@@ -7,9 +7,18 @@ import { pathToFileURL } from "node:url";
 
 const say = (what) => console.log(JSON.stringify(what));
 
+function resolvers() {
+  let resolve;
+  return { promise: new Promise((r) => (resolve = r)), resolve: () => resolve() };
+}
+
 class App extends EventEmitter {
   isPackaged = false;
   #quit = false;
+  #loaded = resolvers();
+  codeLoaded() {
+    this.#loaded.resolve();
+  }
   requestSingleInstanceLock() {
     return true;
   }
@@ -17,7 +26,7 @@ class App extends EventEmitter {
     return `${process.env.ELECTRON_USER_DATA}/${name}`;
   }
   async whenReady() {
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#loaded.promise; // as Electron does: not before the app's module has come to its end
   }
   quit() {
     if (this.#quit) {
