@@ -15,6 +15,7 @@ test: ## run every test, with the race detector, after installing or naming what
 	@scripts/setup test
 	@scripts/pages
 	@cd frontend && npm run --silent check && npm run --silent format:check && npm test --silent
+	@scripts/companion .cache/companion >/dev/null
 	@scripts/warm
 	$(GO) test -race -timeout 40m ./...
 
