@@ -82,7 +82,11 @@ if [ -n "$rollback" ] && [ -n "$source_" ]; then refuse 2 "--rollback has a sour
 # --- what a bundle is ---------------------------------------------------------------------------
 
 # plist BUNDLE KEY is a value of its Info.plist; nothing without one.
-plist() { PlistBuddy -c "Print :$2" "$1/Contents/Info.plist" 2>/dev/null || :; }
+plist() {
+	local value
+	value=$(PlistBuddy -c "Print :$2" "$1/Contents/Info.plist" 2>/dev/null) || return 0
+	printf '%s' "$value"
+}
 
 # program_of BUNDLE is the path of its main program.
 program_of() {
@@ -668,8 +672,11 @@ stop_all || refuse 25 "the old one does not end: pid $(of_kind any | tr '\n' ' '
 journal swapping
 rm -rf "$work/old"
 mkdir "$work/old"
-if [ -z "$fresh" ]; then mv "$target" "$old"; fi
-mv "$new" "$target"
+if [ -z "$fresh" ]; then
+	mv "$target" "$old" || refuse 21 "macOS does not let the old one be moved" \
+		"allow your terminal to: System Settings, Privacy & Security, App Management"
+fi
+mv "$new" "$target" || refuse 21 "the new one could not be put to $target"
 journal proving
 
 # Agents start their connections again by themselves: one that did so in between is the old one.
