@@ -5,7 +5,7 @@ SHELL   := /bin/bash
 LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 20s
 
-.PHONY: run test check build desktop package package-darwin package-darwin-headless bench fuzz help
+.PHONY: run test check build desktop package release reproducible package-darwin package-darwin-headless bench fuzz help
 
 run: ## start the sidecar on a data folder of its own (.cache/run), with the example plugin
 	@scripts/setup run
@@ -36,6 +36,13 @@ build: ## build bin/sallyport for this system, without cgo
 package: ## make what is shipped from Linux, in dist/: .deb, .rpm, .tar.gz, .exe, installer, .app
 	@scripts/setup package
 	@scripts/package linux-headless linux-desktop darwin-headless windows
+
+release: ## make and check all of it in dist/, with lists of what is in it and checksums
+	@scripts/setup package
+	@scripts/release
+
+reproducible: ## make it again elsewhere, and compare byte for byte
+	@scripts/reproducible
 
 package-darwin-headless: ## make dist/*macos*.zip: Sallyport.app around the headless program, on any system
 	@scripts/setup run

@@ -24,6 +24,7 @@ func commands() map[string]struct {
 		"check":     {"check [-version X.Y.Z] [-archs amd64,arm64] DIR.app", checkApp},
 		"icons":     {"icons DIR", icons},
 		"stamp":     {"stamp PROGRAM", stamp},
+		"manifest":  {"manifest -version X.Y.Z -date EPOCH -url URL -notes URL [-key FILE] DIR", announce},
 		"resources": {"resources PROGRAM.exe", resources},
 		"windows":   {"windows [-window] -version X.Y.Z PROGRAM.exe", checkWindows},
 		"ico":       {"ico FILE.ico", ico},
