@@ -8,9 +8,9 @@ import (
 // Scheme is what Sallyport's addresses begin with.
 const Scheme = "sallyport://"
 
-// reviewLink is the one address that leads somewhere. Whoever can start a program can
-// send one, and pages of the web may ask to: it names a question and answers nothing.
-var reviewLink = regexp.MustCompile(`^sallyport://review/(d-[a-z2-7]{16})/?$`)
+// reviewLink is what leads somewhere: a question, or the list of them. Whoever can start a
+// program can send one, and pages of the web may ask to: it answers nothing.
+var reviewLink = regexp.MustCompile(`^sallyport://review(/d-[a-z2-7]{16})?/?$`)
 
 // IsLink reports whether a command line is one address of Sallyport's and nothing else.
 func IsLink(args []string) bool {
@@ -24,5 +24,5 @@ func page(link string) (hash string, ok bool) {
 	if match == nil {
 		return "", false
 	}
-	return "#/review/" + match[1], true
+	return "#/review" + match[1], true
 }

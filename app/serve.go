@@ -30,7 +30,8 @@ type answers struct {
 	browse  func(context.Context, string) error
 	patient time.Duration // how long a question waits for the host to be open
 
-	seen atomic.Int64 // when the page last asked something, in Unix nanoseconds
+	seen    atomic.Int64 // when the page last asked something, in Unix nanoseconds
+	focused atomic.Bool  // the person looks at the page, as it said last
 }
 
 func newAnswers(h *hosting, files fs.FS, browse func(context.Context, string) error) *answers {
@@ -63,6 +64,7 @@ func (a *answers) answer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/window" || strings.HasPrefix(r.URL.Path, "/window/"):
 		a.own(w, r)
 	default:
+		a.noticeFocus(r)
 		a.ask(w, r)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,7 @@ func (w *window) loaded(its, hosts context.Context, place frame) {
 			w.log.Error("a second start cannot reach this window", "error", err)
 		}
 		go w.watchPage(hosts)
+		go newNotices(w.answers, w.review).run(hosts)
 	}
 	w.mu.Lock()
 	where := w.waiting
@@ -216,6 +218,11 @@ func (w *window) wished(one wish) {
 		runtime.WindowUnminimise(w.ctx)
 		runtime.WindowShow(w.ctx)
 	}
+}
+
+// review brings the window to the front, at a decision or at the list of them.
+func (w *window) review(id string) {
+	w.wished(wish{strings.TrimSuffix(Scheme+"review/"+id, "/")})
 }
 
 // goTo takes the page to where a link leads, now or once it is there. Another link leads

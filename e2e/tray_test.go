@@ -27,6 +27,7 @@ const patience = 60 * time.Second
 // takes icons.
 type desk struct {
 	*home
+	board
 	conn   *dbus.Conn
 	opened string // what a browser was given, a line each
 
@@ -53,7 +54,7 @@ func newDesk(t *testing.T) *desk {
 
 // hasBrowser makes a program that writes down what it is given the person's browser.
 func (d *desk) hasBrowser() {
-	d.t.Helper()
+	d.home.t.Helper()
 	script := filepath.Join(d.dir, "browser")
 	for path, file := range map[string]string{
 		script: "#!/bin/sh\nprintf '%s\\n' \"$1\" >>'" + d.opened + "'\n",
@@ -61,10 +62,10 @@ func (d *desk) hasBrowser() {
 		filepath.Join(d.dir, ".config/mimeapps.list"):                     "[Default Applications]\nx-scheme-handler/http=browser.desktop\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			d.t.Fatal(err)
+			d.home.t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(file), 0o700); err != nil {
-			d.t.Fatal(err)
+			d.home.t.Fatal(err)
 		}
 	}
 }
@@ -112,35 +113,49 @@ func background(t *testing.T, cmd *exec.Cmd) {
 
 // showsNotices starts dunst, a notification service that is in use.
 func (d *desk) showsNotices() {
-	d.t.Helper()
-	cmd := exec.Command(installed(d.t.(*testing.T), "dunst", "dunst"), "-config", "/dev/null")
-	cmd.Env = d.env
-	background(d.t.(*testing.T), cmd)
-	waitFor(d.t, "dunst answers", patience, func() bool { return d.owned("org.freedesktop.Notifications") })
+	d.home.t.Helper()
+	d.board = dunstOn(d.home.t.(*testing.T), d.home.env)
 }
 
-func (d *desk) owned(name string) (there bool) {
-	err := d.conn.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, name).Store(&there)
-	return err == nil && there
+// board is dunst on a screen.
+type board struct {
+	t   testing.TB
+	env []string
 }
 
-// notices asks dunst how many are shown.
-func (d *desk) notices() string {
-	cmd := exec.Command("dunstctl", "count", "displayed")
-	cmd.Env = d.env
+func dunstOn(t *testing.T, env []string) board {
+	t.Helper()
+	cmd := exec.Command(installed(t, "dunst", "dunst"), "-config", "/dev/null")
+	cmd.Env = env
+	background(t, cmd)
+	b := board{t, env}
+	waitFor(t, "dunst answers", patience, func() bool {
+		_, err := b.ask("count", "displayed")
+		return err == nil
+	})
+	return b
+}
+
+func (b board) ask(words ...string) (string, error) {
+	cmd := exec.Command("dunstctl", words...)
+	cmd.Env = b.env
 	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// notices is how many are shown.
+func (b board) notices() string {
+	n, err := b.ask("count", "displayed")
 	if err != nil {
-		d.t.Fatalf("dunstctl: %v", err)
+		b.t.Fatalf("dunstctl: %v", err)
 	}
-	return strings.TrimSpace(string(out))
+	return n
 }
 
 // clickNotice presses the newest.
-func (d *desk) clickNotice() {
-	cmd := exec.Command("dunstctl", "action", "0")
-	cmd.Env = d.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		d.t.Fatalf("dunstctl: %v %s", err, out)
+func (b board) clickNotice() {
+	if _, err := b.ask("action", "0"); err != nil {
+		b.t.Fatalf("dunstctl: %v", err)
 	}
 }
 
@@ -153,21 +168,21 @@ func (d *desk) RegisterStatusNotifierItem(_ string, from dbus.Sender) *dbus.Erro
 }
 
 func (d *desk) showsIcons() {
-	d.t.Helper()
+	d.home.t.Helper()
 	const name = "org.kde.StatusNotifierWatcher"
 	if err := d.conn.Export(d, "/StatusNotifierWatcher", name); err != nil {
-		d.t.Fatal(err)
+		d.home.t.Fatal(err)
 	}
 	if _, err := d.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil {
-		d.t.Fatal(err)
+		d.home.t.Fatal(err)
 	}
 }
 
 // icon waits for somebody's icon.
 func (d *desk) icon() string {
-	d.t.Helper()
+	d.home.t.Helper()
 	var from string
-	waitFor(d.t, "an icon is there", patience, func() bool {
+	waitFor(d.home.t, "an icon is there", patience, func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if len(d.items) > 0 {
@@ -211,14 +226,14 @@ func (d *desk) menu(of string) (lines []line) {
 }
 
 func (d *desk) menuHas(of, label string) (found line) {
-	d.t.Helper()
+	d.home.t.Helper()
 	var seen []line
 	defer func() {
-		if d.t.Failed() {
-			d.t.Logf("the menu is %v", seen)
+		if d.home.t.Failed() {
+			d.home.t.Logf("the menu is %v", seen)
 		}
 	}()
-	waitFor(d.t, fmt.Sprintf("the menu has %q", label), patience, func() bool {
+	waitFor(d.home.t, fmt.Sprintf("the menu has %q", label), patience, func() bool {
 		seen = d.menu(of)
 		for _, one := range seen {
 			if strings.Contains(one.label, label) {
@@ -232,18 +247,18 @@ func (d *desk) menuHas(of, label string) (found line) {
 }
 
 func (d *desk) clickLine(of string, l line) {
-	d.t.Helper()
+	d.home.t.Helper()
 	call := d.conn.Object(of, "/StatusNotifierItem/menu").Call("com.canonical.dbusmenu.Event", 0, l.id, "clicked", dbus.MakeVariant(""), uint32(0))
 	if call.Err != nil {
-		d.t.Fatal(call.Err)
+		d.home.t.Fatal(call.Err)
 	}
 }
 
 // browserGot waits until the browser was given an address with all of the parts.
 func (d *desk) browserGot(parts ...string) {
-	d.t.Helper()
+	d.home.t.Helper()
 	var got []byte
-	waitFor(d.t, fmt.Sprintf("the browser gets an address with %v", parts), patience, func() bool {
+	waitFor(d.home.t, fmt.Sprintf("the browser gets an address with %v", parts), patience, func() bool {
 		got, _ = os.ReadFile(d.opened)
 		lines := strings.Split(strings.TrimSpace(string(got)), "\n")
 		for _, part := range parts {
@@ -254,7 +269,7 @@ func (d *desk) browserGot(parts ...string) {
 		return true
 	})
 	if err := os.Remove(d.opened); err != nil {
-		d.t.Fatal(err)
+		d.home.t.Fatal(err)
 	}
 }
 
@@ -265,19 +280,19 @@ func (d *desk) picture(name string) {
 		return
 	}
 	cmd := exec.Command("scrot", "-o", filepath.Join(folder, name+".png"))
-	cmd.Env = d.env
+	cmd.Env = d.home.env
 	if out, err := cmd.CombinedOutput(); err != nil {
-		d.t.Errorf("scrot: %v %s", err, out)
+		d.home.t.Errorf("scrot: %v %s", err, out)
 	}
 }
 
 // tray starts `sallyport tray`.
 func (d *desk) tray() (cmd *exec.Cmd, said *bytes.Buffer) {
-	d.t.Helper()
+	d.home.t.Helper()
 	cmd = d.command("tray")
 	said = &bytes.Buffer{}
 	cmd.Stderr = said
-	background(d.t.(*testing.T), cmd)
+	background(d.home.t.(*testing.T), cmd)
 	return cmd, said
 }
 
@@ -297,23 +312,13 @@ func TestSomebodyIsToldThatADecisionWaits(t *testing.T) {
 		t.Errorf("nothing waits, and %s notices are shown", d.notices())
 	}
 
-	ask := func(plugin string) string {
-		t.Helper()
-		status, body := s.send("POST", "/v1/plugins/"+plugin+"/main/ask", "")
-		if status != 200 {
-			t.Fatalf("asking about %s: %d %s", plugin, status, body)
-		}
-		var decision struct{ ID string }
-		decode(t, string(body), &decision)
-		return decision.ID
-	}
-	first := ask("one")
+	first := s.question("one/main")
 	waitFor(t, "a notice is shown", patience, func() bool { return d.notices() == "1" })
 	d.picture("notice")
 	d.clickNotice()
 	d.browserGot("/#/open?code=", "&review="+first)
 
-	second := ask("two")
+	second := s.question("two/main")
 	waitFor(t, "a notice about the second is shown", patience, func() bool { return d.notices() != "0" })
 	d.clickLine(icon, d.menuHas(icon, "two/main wants to run."))
 	d.browserGot("&review=" + second)
@@ -335,6 +340,45 @@ func TestSomebodyIsToldThatADecisionWaits(t *testing.T) {
 		t.Errorf("the sidecar ended with the icon: %+v", got)
 	}
 	s.stop()
+}
+
+// question opens the decision about a connector and returns its ID.
+func (s *sidecar) question(id string) string {
+	t := s.home.t
+	t.Helper()
+	status, body := s.send("POST", "/v1/plugins/"+id+"/ask", "")
+	if status != 200 {
+		t.Fatalf("asking about %s: %d %s", id, status, body)
+	}
+	var decision struct{ ID string }
+	decode(t, string(body), &decision)
+	return decision.ID
+}
+
+// TestTheWindowTellsWhoLooksElsewhere: a notice while nobody looks at the window, whose
+// click brings the question into it.
+func TestTheWindowTellsWhoLooksElsewhere(t *testing.T) {
+	h := newWindowHome(t)
+	screen := newScreen(t)
+	dunst := dunstOn(t, screen.env)
+	d := h.openWindow(screen)
+	d.sees("heading", "^Home$")
+	// Without a window manager, whom the pointer is over has the focus.
+	elsewhere := exec.Command(installed(t, "xdotool", "xdotool"), "mousemove", "1399", "899")
+	elsewhere.Env = screen.env
+	if out, err := elsewhere.CombinedOutput(); err != nil {
+		t.Fatalf("xdotool: %v %s", err, out)
+	}
+	h.served().question("notes/main")
+	waitFor(t, "a notice is shown", patience, func() bool { return dunst.notices() == "1" })
+	d.shot("notice")
+	dunst.clickNotice()
+	d.sees("heading", "^Review$")
+	d.sees("text", "wants to run a program on this computer")
+	d.quits()
+	if got := dunst.notices(); got != "0" {
+		t.Errorf("%s notices stay after the window", got)
+	}
 }
 
 // TestATrayWithoutADesktop: it says what is missing, starts nothing, and leaves no bus.

@@ -113,8 +113,27 @@ func NewTeller(screen Screen) *Teller { return &Teller{screen, map[string]bool{}
 // them where they are more than three, and takes back those of decisions that are
 // no longer open. Keys are the decisions' IDs, and "" never is one.
 func (t *Teller) Tell(ctx context.Context, open []Waiting) error {
+	fresh := t.take(ctx, open)
+	if len(fresh) > crowd {
+		return t.screen.Show(ctx, notification.Notice{Key: crowdKey, Title: fmt.Sprintf("%d decisions wait for you", len(open)),
+			Body: "The newest: " + fresh[0].Sentence, Action: "Show them"})
+	}
+	for _, w := range fresh {
+		n := notification.Notice{Key: w.ID, Title: "Sallyport asks", Body: w.Sentence, Action: "Review"}
+		if err := t.screen.Show(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seen is Tell for a person who sees the decisions already: what is over is taken back,
+// and nothing is shown.
+func (t *Teller) Seen(ctx context.Context, open []Waiting) { t.take(ctx, open) }
+
+// take remembers what is open, takes back what no longer is, and returns what is new.
+func (t *Teller) take(ctx context.Context, open []Waiting) (fresh []Waiting) {
 	now := map[string]bool{}
-	var fresh []Waiting
 	for _, w := range open {
 		now[w.ID] = true
 		if !t.told[w.ID] {
@@ -130,17 +149,7 @@ func (t *Teller) Tell(ctx context.Context, open []Waiting) error {
 		t.screen.Withdraw(ctx, crowdKey)
 	}
 	t.told = now
-	if len(fresh) > crowd {
-		return t.screen.Show(ctx, notification.Notice{Key: crowdKey, Title: fmt.Sprintf("%d decisions wait for you", len(open)),
-			Body: "The newest: " + fresh[0].Sentence, Action: "Show them"})
-	}
-	for _, w := range fresh {
-		n := notification.Notice{Key: w.ID, Title: "Sallyport asks", Body: w.Sentence, Action: "Review"}
-		if err := t.screen.Show(ctx, n); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fresh
 }
 
 // Review returns the decision that a clicked notice is about, or "" for all of them.

@@ -65,6 +65,10 @@ func TestWhatIsTold(t *testing.T) {
 			t.Fatalf("%s: on the screen is %v, and not %v", step.says, got, step.want)
 		}
 	}
+	teller.Seen(t.Context(), waitingFor("x"))
+	if err := teller.Tell(t.Context(), waitingFor("x")); err != nil || len(screen.keys()) != 0 {
+		t.Errorf("what was seen is told: %v %v", screen.keys(), err)
+	}
 	if Review(crowdKey) != "" || Review("d-1") != "d-1" {
 		t.Error("a click on a notice opens its decision, and one about many the list")
 	}

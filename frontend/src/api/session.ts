@@ -13,11 +13,11 @@ export const inWindow = (): boolean => windowToken() !== undefined;
 /** The key that goes with the cookie. It lies in the storage of this very origin, which no other port shares. */
 const keyName = "sallyport-page";
 
-/** Headers of every request. */
+/** Headers of every request. The window shows no notice of what its person sees already. */
 export function proof(): Record<string, string> {
   const token = windowToken();
   return token
-    ? { Authorization: `Bearer ${token}` }
+    ? { Authorization: `Bearer ${token}`, "X-Sallyport-Focus": document.hasFocus() ? "yes" : "no" }
     : { "X-Sallyport-Page": localStorage.getItem(keyName) ?? "" };
 }
 
