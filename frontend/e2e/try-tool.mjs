@@ -80,7 +80,7 @@ try {
   await field("extra").fill("1.50");
   // What may do more than read is asked about once; Enter does not say yes.
   await field("count").press("Enter");
-  const yes = order.getByRole("button", { name: "Yes, call it" });
+  const yes = page.getByRole("button", { name: "Yes, call it" });
   await yes.waitFor();
   await yes.focus();
   await page.keyboard.press("Enter");
@@ -112,7 +112,7 @@ try {
   const change = tool("change");
   await change.locator("summary").first().click();
   await change.getByRole("button", { name: "Call it" }).click();
-  await change.getByRole("button", { name: "Yes, call it" }).click();
+  await yes.click();
   await change.getByText("answered", { exact: true }).waitFor();
   const echo = tool("echo");
   await echo.locator("summary").first().click();
@@ -124,7 +124,7 @@ try {
   const hang = tool("hang");
   await hang.locator("summary").first().click();
   await hang.getByRole("button", { name: "Call it" }).click();
-  await hang.getByRole("button", { name: "Yes, call it" }).click();
+  await yes.click();
   await hang.getByText(/Calling/).waitFor();
   await hang.getByRole("button", { name: "Cancel" }).click();
   await hang.getByText(/You cancelled it/).waitFor();
