@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"sallyport/internal/coded"
@@ -48,6 +50,8 @@ type NewClient struct {
 type ClientToken struct {
 	Name  string `json:"name"`
 	Token string `json:"token"`
+	// Added is true where the client was not known before and now sees all that is enabled.
+	Added bool `json:"added,omitempty"`
 }
 
 // ClientList holds every client.
@@ -125,8 +129,24 @@ func (s *Server) showClient(_ Caller, r *http.Request) (any, error) {
 
 func (s *Server) grantClient(c Caller, r *http.Request) (any, error) {
 	return s.changeScope(r, true, func(name string, asked ScopeChange) (approvals.Client, error) {
-		return s.host.GrantClient(r.Context(), name, asked.Only, asked.All, s.by(c))
+		only, err := s.named(r.Context(), asked.Only)
+		if err != nil {
+			return approvals.Client{}, err
+		}
+		return s.host.GrantClient(r.Context(), name, only, asked.All, s.by(c))
 	})
+}
+
+// named reads what a scope is to hold; what does not exist is refused.
+func (s *Server) named(ctx context.Context, lines []string) ([]string, error) {
+	named := slices.Clone(lines)
+	for i, line := range lines {
+		var err error
+		if named[i], err = s.host.Named(ctx, line); err != nil {
+			return nil, err
+		}
+	}
+	return named, nil
 }
 
 func (s *Server) revokeFromClient(c Caller, r *http.Request) (any, error) {
@@ -175,7 +195,11 @@ func (s *Server) addClient(c Caller, r *http.Request) (any, error) {
 	}
 	scope := approvals.Scope{All: true}
 	if asked.Scope != nil {
-		scope = approvals.Scope{All: asked.Scope.All, Only: asked.Scope.Only, OriginalNames: asked.Scope.OriginalNames}
+		only, err := s.named(r.Context(), asked.Scope.Only)
+		if err != nil {
+			return nil, err
+		}
+		scope = approvals.Scope{All: asked.Scope.All, Only: only, OriginalNames: asked.Scope.OriginalNames}
 	}
 	token, err := s.host.Gate.AddClient(r.Context(), asked.Name, scope, s.by(c))
 	if err != nil {
@@ -200,9 +224,9 @@ func (s *Server) clientSession(c Caller, r *http.Request) (any, error) {
 		return nil, err
 	}
 	name := r.PathValue("name")
-	token, err := s.host.SessionToken(r.Context(), name, s.by(c))
+	token, added, err := s.host.SessionToken(r.Context(), name, s.by(c))
 	if err != nil {
 		return nil, err
 	}
-	return ClientToken{Name: name, Token: token}, nil
+	return ClientToken{Name: name, Token: token, Added: added}, nil
 }

@@ -46,6 +46,11 @@ func (s *Server) changePolicy(c Caller, r *http.Request) (any, error) {
 	}
 	rule := approvals.Rule{Class: change.Class, Tool: change.Tool, Client: change.Client}
 	var err error
+	if rule.Tool != "" && change.Verdict != "remove" && rule.Class == "" {
+		if rule.Tool, err = s.host.Named(r.Context(), rule.Tool); err != nil {
+			return nil, err
+		}
+	}
 	switch change.Verdict {
 	case "remove":
 		err = s.host.Gate.RemoveRule(r.Context(), rule, s.by(c))

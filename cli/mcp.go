@@ -52,6 +52,9 @@ func (c *command) bridge(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if session.Added {
+		c.say("sallyport: %s is a new client and sees everything that is enabled; to give it less: sallyport clients revoke %s ID", shown(name), typed(name))
+	}
 	stream, err := openStream(ctx, sidecar, session.Token)
 	if err != nil {
 		return err

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +55,7 @@ func (c *command) callCommand() *cobra.Command {
 	var args string
 	cmd := &cobra.Command{
 		Use: "call ID TOOL", Short: "Call one tool through the same gate as agents", Args: exactly("an ID", "a tool"),
-		ValidArgsFunction: c.completeID,
+		ValidArgsFunction: c.completeCall,
 		Long: `Call one tool, as agents do: the same approval, the same pins, the same audit.
 A refused call prints its reason code and exits with 1.`,
 		Example: `  sallyport call notes/main add_note --args '{"text":"buy milk"}'`,
@@ -116,4 +119,30 @@ func (c *command) printResult(raw json.RawMessage) error {
 		return &exitError{code: exitRefused}
 	}
 	return nil
+}
+
+// completeCall offers the connectors' ids, and then the tools of the one that was named.
+func (c *command) completeCall(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return c.completeID(cmd, args, begun)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	var names []string
+	err := c.withConnector(ctx, args[0], func(h *client.Client, one api.Connector) error {
+		var list api.ToolList
+		if err := h.Get(ctx, "/v1/tools", nil, &list); err != nil {
+			return err
+		}
+		for _, tool := range list.Tools {
+			if tool.Connector == one.ID && strings.HasPrefix(tool.Name, begun) {
+				names = append(names, tool.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -5944,6 +5944,7 @@ export interface components {
             clients: components["schemas"]["Client"][];
         };
         ClientToken: {
+            added?: boolean;
             name: string;
             token: string;
         };

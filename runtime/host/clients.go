@@ -31,21 +31,27 @@ type processToken struct {
 // (spec/local-api.md 6). A client that nobody added yet is added, seeing all that
 // is enabled: whoever can ask this can add it anyway, and names of clients are
 // labels, not a wall (spec/permissions.md). One that was removed is not: its agent
-// starts the command again by itself, and would be back a moment later.
-func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (string, error) {
+// starts the command again by itself, and would be back a moment later. Neither is one
+// whose name is nearly that of a client that sees less: it would see more by a slip.
+func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (token string, added bool, err error) {
 	token, release, err := h.Gate.NewSessionToken(name)
 	if coded.Of(err) == "client-unknown" {
+		if near := nearest(name, h.narrowClients()); near != "" {
+			return "", false, &coded.Error{Code: "client-unknown", Sentence: "there is no client of this name, and one of nearly this name, " + env.Quote(near) + ", sees less than everything",
+				Next: "correct the name; or, if it is another one: sallyport clients add " + env.Quote(name)}
+		}
 		if h.Gate.WasRemoved(name) {
-			return "", &coded.Error{Code: "client-removed", Sentence: "the operator removed this client",
+			return "", false, &coded.Error{Code: "client-removed", Sentence: "the operator removed this client",
 				Next: "to let it in again: sallyport clients add " + env.Quote(name)}
 		}
 		if _, err := h.Gate.AddClient(ctx, name, approvals.Scope{All: true}, by); err != nil && coded.Of(err) != "client-exists" {
-			return "", err
+			return "", false, err
 		}
+		added = true
 		token, release, err = h.Gate.NewSessionToken(name)
 	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	h.sessions.mu.Lock()
 	defer h.sessions.mu.Unlock()
@@ -53,7 +59,17 @@ func (h *Host) SessionToken(ctx context.Context, name string, by approvals.By) (
 		h.sessions.open = map[[sha256.Size]byte]*processToken{}
 	}
 	h.sessions.open[sha256.Sum256([]byte(token))] = &processToken{release, time.AfterFunc(unusedToken, func() { h.EndSession(token) })}
-	return token, nil
+	return token, added, nil
+}
+
+// narrowClients are the names of those that do not see everything.
+func (h *Host) narrowClients() (names []string) {
+	for _, c := range h.Gate.Clients() {
+		if !c.Scope.All {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // ClientUse is what a client is doing, as far as this run of Sallyport has seen.
