@@ -540,6 +540,30 @@ func TestReinstallOnMacOSRollsBack(t *testing.T) {
 	})
 }
 
+// Somebody spoils the old one while the new one is tried: the script says so, and how.
+func TestReinstallOnMacOSCannotBringBackWhatWasSpoilt(t *testing.T) {
+	tests := []struct {
+		name, spoil string
+		code        int
+		says        string
+	}{
+		{"its program is broken", `printf '#!/bin/sh\nexit 3\n' >"$1/Contents/MacOS/sallyport"`, 31, "in its place and not healthy"},
+		{"it is gone", `/bin/mv "$1" "$1.gone"`, 32, "could not be put back"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMac(t)
+			m.serves()
+			m.broken(`if [ "$1" = serve ]; then exit 3; fi`)
+			m.remember("hook", fmt.Sprintf(`if [ "$tool$when$1" = %q ]; then %s; fi`, "mvbefore"+m.work("old", "Sallyport.app"), tt.spoil))
+			if said := m.reinstalled(tt.code, "--wait", "1"); !strings.Contains(said, tt.says) {
+				t.Errorf("it does not say %q:\n%s", tt.says, said)
+			}
+		})
+	}
+}
+
 // interruptions are where a run may be cut off: before or after a tool does its work, where
 // the words that it is called with match a pattern of the shell's.
 var interruptions = []struct{ name, tool, when, words string }{

@@ -278,23 +278,32 @@ func answersEverything(t *testing.T, port int) net.Listener {
 // macOS's own shell is bash 3.2 of 2007. Where no such shell is at hand, these are the
 // constructs that it does not have or reads otherwise.
 func TestReinstallScriptsAreForBash32(t *testing.T) {
-	forbidden := map[string]*regexp.Regexp{
-		"an associative array, a name reference or a global": regexp.MustCompile(`\b(declare|local|typeset)\s+-[a-z]*[Ang]`),
-		"mapfile or readarray":                               regexp.MustCompile(`\b(mapfile|readarray|coproc)\b`),
-		"wait -n":                                            regexp.MustCompile(`\bwait\s+-[np]`),
-		"a change of case, or a quoted form":                 regexp.MustCompile(`\$\{[A-Za-z_0-9]+([,^]|@[A-Za-z])`),
-		"&>> or |&":                                          regexp.MustCompile(`&>>|\|&`),
-		"case with ;& or ;;&":                                regexp.MustCompile(`;;?&`),
-		"a descriptor that is named":                         regexp.MustCompile(`\bexec\s+\{`),
-		"a limit of less than a second for read":             regexp.MustCompile(`\bread\s[^|;]*-t\s*[0-9]*\.`),
-		"[[ -v, or test -v":                                  regexp.MustCompile(`(\[\[?|\btest)\s+-v\b`),
-		"a time by printf":                                   regexp.MustCompile(`%\([^)]*\)T`),
-		"an index from the end":                              regexp.MustCompile(`\$\{[A-Za-z_]+\[-|\$\{[A-Za-z_]+:[^}]*:-`),
-		"variables of later shells":                          regexp.MustCompile(`\$\{?(BASHPID|EPOCH|SRANDOM)`),
-		"shopt of later shells":                              regexp.MustCompile(`\bshopt\b.*(globstar|lastpipe|inherit_errexit)`),
-		"an array, which is unset while it is empty":         regexp.MustCompile(`\[@\]|\[\*\]`),
-		"a case inside $( ), which ends at its first )":      regexp.MustCompile(`\$\([^)]*\bcase\b`),
-		"[[ or ((, which set -e does not see there":          regexp.MustCompile(`(^|[;&|]|\bthen|\bdo)\s*(\[\[|\(\()\s`),
+	forbidden := []struct {
+		what    string
+		pattern *regexp.Regexp
+		example string
+	}{
+		{"an associative array, a name reference or a global", regexp.MustCompile(`\b(declare|local|typeset)\s+-[a-z]*[Ang]`), "declare -A of"},
+		{"mapfile, readarray or coproc", regexp.MustCompile(`\b(mapfile|readarray|coproc)\b`), "mapfile -t lines"},
+		{"wait -n", regexp.MustCompile(`\bwait\s+-[np]`), "wait -n"},
+		{"a change of case, or a quoted form", regexp.MustCompile(`\$\{[A-Za-z_0-9]+([,^]|@[A-Za-z])`), "x=${x,,}"},
+		{"&>> or |&", regexp.MustCompile(`&>>|\|&`), "make &>>log"},
+		{"case with ;& or ;;&", regexp.MustCompile(`;;?&`), "a) b ;;&"},
+		{"a descriptor that is named", regexp.MustCompile(`\bexec\s+\{`), "exec {fd}>x"},
+		{"a limit of less than a second for read", regexp.MustCompile(`\bread\s[^|;]*-t\s*[0-9]*\.`), "read -r -t 0.5 x"},
+		{"[[ -v, or test -v", regexp.MustCompile(`(\[\[?|\btest)\s+-v\b`), "[ -v x ]"},
+		{"a time by printf", regexp.MustCompile(`%\([^)]*\)T`), "printf '%(%s)T'"},
+		{"an index from the end", regexp.MustCompile(`\$\{[A-Za-z_]+\[-|\$\{[A-Za-z_]+:[^}]*:-`), "${x:0:-1}"},
+		{"variables of later shells", regexp.MustCompile(`\$\{?(BASHPID|EPOCH|SRANDOM)`), "echo $BASHPID"},
+		{"shopt of later shells", regexp.MustCompile(`\bshopt\b.*(globstar|lastpipe|inherit_errexit)`), "shopt -s lastpipe"},
+		{"an array, which is unset while it is empty", regexp.MustCompile(`\[@\]|\[\*\]`), `"${all[@]}"`},
+		{"a case inside $( ), which ends at its first )", regexp.MustCompile(`\$\([^)]*\bcase\b`), "$(case x in"},
+		{"[[ or ((, which set -e does not see there", regexp.MustCompile(`(^|[;&|]|\bthen|\bdo)\s*(\[\[|\(\()\s`), "	[[ -n $x ]]"},
+	}
+	for _, f := range forbidden {
+		if !f.pattern.MatchString(f.example) {
+			t.Errorf("%s is not found in %s", f.what, f.example)
+		}
 	}
 	for _, name := range []string{"reinstall-lib.sh", "reinstall-macos.sh", "reinstall-linux.sh"} {
 		raw, err := os.ReadFile(script(t, name))
@@ -303,9 +312,9 @@ func TestReinstallScriptsAreForBash32(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(raw), "\n") {
 			code, _, _ := strings.Cut(" "+line, " #")
-			for what, pattern := range forbidden {
-				if pattern.MatchString(code) {
-					t.Errorf("%s:%d has %s: %s", name, i+1, what, line)
+			for _, f := range forbidden {
+				if f.pattern.MatchString(code) {
+					t.Errorf("%s:%d has %s: %s", name, i+1, f.what, line)
 				}
 			}
 		}

@@ -24,7 +24,7 @@ as the user whose Sallyport it is; it asks sudo for nothing but dpkg or rpm.
   --rollback       install what the last run replaced, which it has kept
   --no-backup      keep nothing to roll back to
   --wait N         seconds that the new one has to become healthy (default: 30)
-  --root DIR       for .deb: a system that lies below DIR (dpkg --root)
+  --root DIR       for a package: a system that lies below DIR
   --dry-run        look at everything, say what would be done, and change nothing
 
 It ends the systemd user unit or the sidecar, and the agents' connections, by pid, and only
@@ -155,7 +155,7 @@ install_package() {
 	if [ "$(id -u)" != 0 ] && [ -z "$root" ]; then as=sudo; fi
 	case $1 in
 	*.deb) $as dpkg ${root:+--root="$root"} --install "$1" >"$scratch/install" 2>&1 ;;
-	*) $as rpm --upgrade --oldpackage --replacepkgs "$1" >"$scratch/install" 2>&1 ;;
+	*) $as rpm ${root:+--root="$root"} --upgrade --oldpackage --replacepkgs "$1" >"$scratch/install" 2>&1 ;;
 	esac
 }
 
@@ -287,6 +287,7 @@ case $source_ in
 '') if [ -f "$kept/previous.name" ] && [ ! -e "$prefix/bin/.sallyport.reinstall/previous" ]; then kind=package; else kind=program; fi ;;
 *) kind=program ;;
 esac
+if [ -n "$root" ]; then root=$(cd "$root" 2>/dev/null && pwd -P) || refuse 21 "the folder of --root does not exist"; fi
 if [ "$kind" = package ]; then
 	target=$root/usr/bin/sallyport work=$kept
 	folder=${work%/*}
