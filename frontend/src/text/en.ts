@@ -1,5 +1,5 @@
 function size(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
+  if (bytes < 1024) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
   const step = Math.min(Math.floor(Math.log2(bytes) / 10), 3);
   return `${(bytes / 1024 ** step).toFixed(1)} ${"KMG"[step - 1]}iB`;
 }

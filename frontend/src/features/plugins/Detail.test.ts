@@ -131,7 +131,7 @@ it("says what a click did, and takes it back", async () => {
   const user = await at("/plugins/notes/main");
   await user.click(await screen.findByRole("button", { name: "Disable" }));
   expect(await screen.findByText("It does not run until you enable it.")).toBeVisible();
-  await user.click(screen.getByRole("button", { name: "Undo" }));
+  await user.click(await screen.findByRole("button", { name: "Undo" }));
   expect(await screen.findByText("It may run again.")).toBeVisible();
   expect(net.sent).toContain("POST /v1/plugins/notes/main/enable");
 });
