@@ -30,20 +30,19 @@ type answers struct {
 	browse  func(context.Context, string) error
 	patient time.Duration // how long a question waits for the host to be open
 
-	seen    atomic.Int64 // when the page last asked something, in Unix nanoseconds
+	begun   time.Time
+	seen    atomic.Int64 // when the page last asked something, in nanoseconds from begun: a clock that stands still with the computer
 	focused atomic.Bool  // the person looks at the page, as it said last
 }
 
 func newAnswers(h *hosting, files fs.FS, browse func(context.Context, string) error) *answers {
-	a := &answers{hosting: h, files: files, browse: browse, patient: 20 * time.Second}
-	a.seen.Store(time.Now().UnixNano())
-	return a
+	return &answers{hosting: h, files: files, browse: browse, patient: 20 * time.Second, begun: time.Now()}
 }
 
 // ServeHTTP answers in whole: what is written here goes into a pipe that only exists from
 // the first byte to the last, and no long poll holds one open.
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.seen.Store(time.Now().UnixNano())
+	a.seen.Store(int64(time.Since(a.begun)))
 	whole := &recorder{header: http.Header{}, status: http.StatusOK}
 	a.answer(whole, r)
 	for name, values := range whole.header {

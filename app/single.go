@@ -90,7 +90,10 @@ func wishes(ctx context.Context, dir string, granted func(wish)) error {
 				if !open {
 					return
 				}
-			case <-watcher.Errors: // events were lost: the folder is looked at all the same
+			case err, open := <-watcher.Errors: // events were lost: the folder is looked at all the same
+				if !open || err == nil {
+					return
+				}
 			}
 		}
 	}()

@@ -109,8 +109,14 @@ func (w *window) quitWith(ctx context.Context, end context.CancelFunc, closed <-
 		}
 		end()
 		select {
-		case <-closed:
+		case err := <-closed:
+			if err != nil {
+				w.log.Error("the host did not close well", "error", err)
+				os.Exit(1)
+			}
 		case <-time.After(stopLimit):
+			w.log.Error("the host did not close in time")
+			os.Exit(1)
 		}
 		os.Exit(0)
 	})
@@ -158,8 +164,11 @@ func (w *window) loaded(its, hosts context.Context, place frame) {
 		if err := wishes(hosts, w.dir, w.wished); err != nil {
 			w.log.Error("a second start cannot reach this window", "error", err)
 		}
-		go w.watchPage(hosts)
 		go newNotices(w.answers, w.review).run(hosts)
+		go whenSilent(hosts, w.answers.lastSeen, func(quiet time.Duration) {
+			w.log.Warn("the page has asked nothing for a while and is loaded again", "seconds", int(quiet.Seconds()))
+			replacePage(w)
+		})
 	}
 	w.mu.Lock()
 	where := w.waiting
@@ -246,27 +255,6 @@ func (w *window) goTo(link string) {
 func (w *window) navigate(hash string) {
 	if hash != "" {
 		runtime.WindowExecJS(w.ctx, "location.hash = '"+hash+"'")
-	}
-}
-
-// silence is after how long a page that asks nothing is taken for frozen: it asks for
-// events every 20 s.
-const silence = 90 * time.Second
-
-// watchPage replaces a page that has fallen silent.
-func (w *window) watchPage(ctx context.Context) {
-	for tick := time.NewTicker(10 * time.Second); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-		}
-		if quiet := time.Since(time.Unix(0, w.answers.seen.Load())); quiet > silence {
-			w.log.Warn("the page has asked nothing for a while and is loaded again", "seconds", int(quiet.Seconds()))
-			w.answers.seen.Store(time.Now().UnixNano())
-			replacePage(w)
-		}
 	}
 }
 
