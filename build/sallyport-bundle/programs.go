@@ -56,7 +56,7 @@ func checkLibraries(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	needed, err := f.ImportedLibraries()
 	if err != nil {
 		return err
