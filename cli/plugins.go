@@ -149,19 +149,19 @@ func printDetail(w io.Writer, d api.ConnectorDetail) error {
 	p.field("needs", shown(strings.Join(d.Declares.Runtimes, ", ")))
 	p.field("tools", declaredNames(d.Declares.Tools, d.Declares.MoreTools))
 	p.field("prompts", declaredNames(d.Declares.Prompts, d.Declares.MorePrompts))
-	p.line("may touch")
+	p.heading("may touch", len(d.MayTouch.Words))
 	for _, words := range d.MayTouch.Words {
 		p.line("  %s", shown(words))
 	}
 	printApproval(p, d)
-	p.line("provides")
+	p.heading("provides", len(d.Provides.Tools)+len(d.Provides.Skills))
 	for _, tool := range d.Provides.Tools {
 		p.line("  %-24s %-12s %s", shown(tool.Name), tool.Class, oneLine(tool.Description, 70))
 	}
 	for _, skill := range d.Provides.Skills {
 		p.line("  skill %-18s %s", shown(skill.Name), oneLine(skill.Description, 70))
 	}
-	p.line("did lately")
+	p.heading("did lately", len(d.Did.Recent))
 	for _, r := range d.Did.Recent {
 		p.line("  %s  %s %s %s", r.At.Local().Format("2 Jan 15:04:05"), r.Action, shown(r.Target), strings.TrimSpace(r.Result+" "+r.Reason))
 	}

@@ -136,6 +136,13 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
+// heading writes one where something follows.
+func (p *page) heading(title string, follow int) {
+	if follow > 0 {
+		p.line("%s", title)
+	}
+}
+
 // field writes a label and a value where there is one.
 func (p *page) field(label, value string) {
 	if value != "" {

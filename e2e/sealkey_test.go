@@ -109,7 +109,7 @@ func TestALockedKeyringHoldsApprovalsBackAndNothingElse(t *testing.T) {
 	if took := time.Since(begun); took > 3*time.Second {
 		t.Errorf("the start took %s", took)
 	}
-	for _, path := range []string{"/api/desktop-health", "/v1/status", "/v1/plugins", "/v1/secrets", "/v1/seal-key", "/v1/clients"} {
+	for _, path := range []string{"/api/desktop-health", "/v1/status", "/v1/plugins", "/v1/secrets", "/v1/seal-key", "/v1/clients", "/v1/settings", "/v1/autostart", "/v1/updates", "/v1/diagnostics"} {
 		begun := time.Now()
 		if status, body := s.ask("GET", path); status != 200 || time.Since(begun) > time.Second {
 			t.Errorf("%s answers with %d after %s: %s", path, status, time.Since(begun), body)
