@@ -205,8 +205,7 @@ supervisor_is_ours() {
 	return 1
 }
 
-# stop_all ends everything of the old one: first whoever would start the others again. Each
-# step is recorded first, so that an interrupted run knows what to start.
+# stop_all ends everything of the old one: first whoever would start the others again.
 stop_all() {
 	local pids pid round
 	if supervisor_loaded && supervisor_is_ours; then
@@ -343,8 +342,8 @@ finish() {
 	local made
 	for made in "$work"/backup.*.zip; do
 		[ -f "$made" ] || continue
+		printf '%s\n' "$old_version" >"$work/previous.version" # first: this is what is done again
 		mv -f "$made" "$work/previous.zip"
-		printf '%s\n' "$old_version" >"$work/previous.version"
 	done
 	if [ -d "$old" ]; then
 		# Renamed first: a bundle that is half removed must not look like one.
@@ -676,6 +675,8 @@ if [ -z "$fresh" ]; then
 	mv "$target" "$old" || refuse 21 "macOS does not let the old one be moved" \
 		"allow your terminal to: System Settings, Privacy & Security, App Management"
 fi
+# Into a folder of that name mv would put it, and not in its place.
+if [ -e "$target" ]; then refuse 20 "somebody put another one to $target meanwhile"; fi
 mv "$new" "$target" || refuse 21 "the new one could not be put to $target"
 journal proving
 
