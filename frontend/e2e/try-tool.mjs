@@ -117,6 +117,7 @@ try {
   const echo = tool("echo");
   await echo.locator("summary").first().click();
   await echo.getByRole("button", { name: "Call it" }).click();
+  await yes.click();
   await echo.getByText("tool-changed").waitFor();
   await see("try-refused");
 
