@@ -43,6 +43,8 @@ try {
     await button("Deny").evaluate((node) => node === document.activeElement),
     "Deny has not the focus when it is asked again",
   );
+  await button("Deny").click();
+  await page.getByText(/denied.*\(browser\)/).waitFor();
 
   // One that crashes says how, what to do next, and what it wrote last.
   await allow("broken/main");
