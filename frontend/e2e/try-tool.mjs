@@ -137,7 +137,7 @@ try {
   // An agent's call that waits: its arguments are a tree, and what a longer yes would mean is said.
   await page.goto(`${origin}/#/review`);
   await page.getByRole("link", { name: /wants fake\/main to run order/ }).click();
-  await page.getByText("Ann").waitFor();
+  await page.getByText("Ann", { exact: true }).waitFor();
   await page.getByText("Why am I asked?").click();
   await page.getByText(/is not made without a yes/).waitFor();
   const holds = page.getByRole("combobox", { name: "A yes holds" });
