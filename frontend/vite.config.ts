@@ -1,13 +1,14 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { svelteTesting } from "@testing-library/svelte/vite";
 import { defineConfig } from "vitest/config";
+import { xtermPolicy } from "./xterm-policy";
 
 // In development the pages come from Vite and the API from a sidecar that runs:
 //   SALLYPORT_URL=http://127.0.0.1:PORT npm run dev
 const sidecar = process.env.SALLYPORT_URL ?? "http://127.0.0.1:7420";
 
 export default defineConfig({
-  plugins: [svelte(), svelteTesting()],
+  plugins: [xtermPolicy(), svelte(), svelteTesting()],
   base: "./",
   build: {
     outDir: "dist",

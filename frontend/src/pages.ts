@@ -13,6 +13,7 @@ export const pages: Record<string, Entry> = {
   settings: { load: () => import("./features/settings/Settings.svelte") },
   clients: { load: () => import("./features/clients/Clients.svelte") },
   audit: { load: () => import("./features/audit/Audit.svelte") },
+  console: { load: () => import("./features/console/Console.svelte") },
   review: { load: () => import("./features/review/Review.svelte") },
 };
 

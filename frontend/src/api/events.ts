@@ -12,7 +12,8 @@ const concerns: Record<string, readonly (readonly string[])[]> = {
   session: [keys.clients],
   health: [keys.status, keys.keyring],
   secrets: [keys.secrets, keys.keyring, keys.plugins],
-  settings: [keys.policy, keys.settings],
+  settings: [keys.policy, keys.settings, keys.consoles],
+  console: [keys.consoles],
   installation: [keys.installations],
 };
 

@@ -11,6 +11,7 @@ export const keys = {
   settings: ["settings"],
   autostart: ["autostart"],
   updates: ["updates"],
+  consoles: ["consoles"],
   audit: ["audit"],
   installations: ["installations"],
 } as const satisfies Record<string, readonly string[]>;

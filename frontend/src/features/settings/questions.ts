@@ -15,6 +15,18 @@ export function useOnlyWindow() {
   }));
 }
 
+export function useConsoleInBrowser() {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: (consoleInBrowser: boolean) =>
+      answer(api.POST("/v1/settings", { body: { consoleInBrowser } })),
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: keys.settings });
+      void client.invalidateQueries({ queryKey: keys.consoles });
+    },
+  }));
+}
+
 export const usePolicy = () =>
   createQuery(() => ({ queryKey: [...keys.policy], queryFn: () => answer(api.GET("/v1/policy")) }));
 
