@@ -11,11 +11,13 @@ import (
 
 // Decision is a durable question, without the long parts that a review has.
 type Decision struct {
-	ID         string        `json:"id"`
-	Kind       string        `json:"kind"`
-	Stage      string        `json:"stage"`
-	Action     string        `json:"action"`
-	Subject    string        `json:"subject"` // PLUGIN/SERVER
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Stage   string `json:"stage"`
+	Action  string `json:"action"`
+	Subject string `json:"subject"` // PLUGIN/SERVER
+	// Sentence is the question in one line.
+	Sentence   string        `json:"sentence"`
 	Options    []string      `json:"options"`
 	CreatedAt  time.Time     `json:"createdAt"`
 	ExpiresAt  time.Time     `json:"expiresAt"`
@@ -212,7 +214,7 @@ func (s *Server) denyConnector(c Caller, r *http.Request) (any, error) {
 
 func (s *Server) decision(r *http.Request, d approvals.Decision) Decision {
 	out := Decision{
-		ID: d.ID, Kind: d.Kind, Stage: string(d.Stage), Action: d.Action, Subject: d.Subject().String(), Options: d.Options,
+		ID: d.ID, Kind: d.Kind, Stage: string(d.Stage), Action: d.Action, Subject: d.Subject().String(), Sentence: d.Sentence(), Options: d.Options,
 		CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, State: string(d.State), Code: d.Code, Answer: d.Answer,
 		AnsweredBy: d.AnsweredBy, AnsweredAt: d.AnsweredAt, Next: d.Next, Identity: string(d.Identity),
 		Digest: d.Fields.Artifact, Version: d.Fields.Version, Chosen: d.Tools, Bundle: bundleQuestion(d),

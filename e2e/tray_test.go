@@ -320,7 +320,7 @@ func TestSomebodyIsToldThatADecisionWaits(t *testing.T) {
 
 	second := s.question("two/main")
 	waitFor(t, "a notice about the second is shown", patience, func() bool { return d.notices() != "0" })
-	d.clickLine(icon, d.menuHas(icon, "two/main wants to run."))
+	d.clickLine(icon, d.menuHas(icon, "two 1.0.0 wants to run a program on this computer."))
 	d.browserGot("&review=" + second)
 	d.menuHas(icon, "2 decisions wait for you")
 

@@ -17,7 +17,6 @@ import (
 
 	"sallyport/api"
 	"sallyport/internal/notification"
-	"sallyport/runtime/approvals"
 )
 
 // Source is the API, read only; *client.Client is one.
@@ -68,24 +67,9 @@ func waiting(ctx context.Context, source Source) ([]Waiting, error) {
 	}
 	open := make([]Waiting, 0, len(list.Decisions))
 	for _, d := range list.Decisions {
-		open = append(open, Waiting{d.ID, d.Subject, approvals.Visible(sentence(d))})
+		open = append(open, Waiting{d.ID, d.Subject, d.Sentence})
 	}
 	return open, nil
-}
-
-// sentence is the question in one line. The review has the exact one.
-func sentence(d api.Decision) string {
-	switch {
-	case d.Call != nil:
-		return d.Call.Sentence
-	case d.Bundle != nil:
-		return d.Bundle.Sentence
-	case d.Stage == "tools":
-		return fmt.Sprintf("%s may run. Which of its %d tools may agents use?", d.Subject, len(d.Tools))
-	case d.Action == "upgrade" || d.Action == "reconnect":
-		return d.Subject + " changed and waits for a new approval."
-	}
-	return d.Subject + " wants to run."
 }
 
 // crowd is how many new decisions are told in one notice and not each in its own.

@@ -100,11 +100,8 @@ func (f *feed) Get(_ context.Context, path string, query url.Values, answer any)
 }
 
 func TestLooksWhenSomethingChanged(t *testing.T) {
-	one := api.Decision{ID: "d-1", Subject: "notes/\u202emain", Stage: "run", Action: "install"}
-	changed := one
-	changed.Action = "upgrade"
-	tools := api.Decision{ID: "d-2", Subject: "notes/main", Stage: "tools"}
-	call := api.Decision{ID: "d-3", Subject: "notes/main", Call: &api.CallQuestion{Sentence: "Claude Code wants notes to delete 1 note."}}
+	one := api.Decision{ID: "d-1", Sentence: "notes 1.0.0 wants to run a program on this computer."}
+	two := api.Decision{ID: "d-2", Sentence: "Which tools of notes may agents call?"}
 	f := &feed{
 		events: []api.EventPage{
 			{Last: 7, Complete: true},
@@ -112,7 +109,7 @@ func TestLooksWhenSomethingChanged(t *testing.T) {
 			{Last: 9, Complete: false}, // events were missed
 			{Last: 9, Complete: true},
 		},
-		decisions: []api.DecisionList{{Decisions: []api.Decision{one, changed}}, {Decisions: []api.Decision{tools, call}}},
+		decisions: []api.DecisionList{{Decisions: []api.Decision{one}}, {Decisions: []api.Decision{two, one}}},
 	}
 	var seen [][]Waiting
 	if err := Watch(t.Context(), f, func(open []Waiting) { seen = append(seen, open) }); !errors.Is(err, errOver) {
@@ -124,10 +121,7 @@ func TestLooksWhenSomethingChanged(t *testing.T) {
 			said = append(said, w.Sentence)
 		}
 	}
-	want := []string{
-		"notes/\\u{202E}main wants to run.", "notes/\\u{202E}main changed and waits for a new approval.",
-		"notes/main may run. Which of its 0 tools may agents use?", "Claude Code wants notes to delete 1 note.",
-	}
+	want := []string{one.Sentence, two.Sentence, one.Sentence}
 	if !slices.Equal(said, want) {
 		t.Errorf("it said %q", said)
 	}

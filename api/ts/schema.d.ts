@@ -6073,6 +6073,7 @@ export interface components {
             kind: string;
             next?: string;
             options: string[];
+            sentence: string;
             stage: string;
             state: string;
             subject: string;

@@ -17,11 +17,42 @@ func firstSentence(r Resolved) string {
 	if r.Connector.Transport == plugins.Skills {
 		return fmt.Sprintf("%s wants to give agents %s. Nothing of it runs.", name, counted(len(r.Connector.Skills), "skill"))
 	}
-	host := "another computer"
-	if u, err := url.Parse(r.Fields.URL.Expanded); err == nil && u.Host != "" {
-		host = u.Host
+	return fmt.Sprintf("%s wants to connect to %s.", name, hostOf(r.Fields.URL.Expanded))
+}
+
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return Visible(u.Host)
 	}
-	return fmt.Sprintf("%s wants to connect to %s.", name, Visible(host))
+	return "another computer"
+}
+
+// Sentence is the question in one line, for lists and notices; the review of a change
+// says what changed.
+func (d Decision) Sentence() string {
+	switch {
+	case d.Call != nil:
+		return d.Call.Sentence(d.Subject())
+	case d.Bundle != nil:
+		return d.Bundle.Sentence(d.Action)
+	}
+	name := Visible(d.Plugin)
+	if d.Plugin == plugins.ByHand {
+		name = Visible(d.Server)
+	}
+	switch {
+	case d.Stage == StageTools:
+		return fmt.Sprintf("Which tools of %s may agents call?", name)
+	case d.Action == "upgrade":
+		return name + " changed and waits for a new approval."
+	case d.Action == "reconnect":
+		return name + " asks to run again as it was approved."
+	case plugins.Transport(d.Fields.Transport) == plugins.Stdio:
+		return strings.TrimSpace(name+" "+Visible(d.Fields.Version)) + " wants to run a program on this computer."
+	case plugins.Transport(d.Fields.Transport) == plugins.Skills:
+		return name + " wants to give agents skills."
+	}
+	return fmt.Sprintf("%s wants to connect to %s.", name, hostOf(d.Fields.URL.Expanded))
 }
 
 // called is the name that its reader knows: the plugin's, or, where the operator

@@ -190,7 +190,6 @@ export const en = {
     nothingMore:
       "A question opens when a plugin is to run, to be installed, or wants to do something that you asked to be told of.",
     earlier: "Answered",
-    toolsShort: "which tools?",
     stale:
       "It is no longer what this question showed. An answer would be refused, and asked about what is there now.",
     moreFacts: (n: number) => `${n} more`,

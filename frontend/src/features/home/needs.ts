@@ -13,8 +13,8 @@ export function needs(
   const asked = new Set(open.map((d) => d.subject));
   const out: Need[] = open.map((d) => ({
     id: d.id,
-    title: d.bundle?.sentence ?? d.call?.sentence ?? d.subject,
-    detail: d.call ? d.call.tool : d.action,
+    title: d.sentence,
+    detail: d.subject,
     href: `#/review/${encodeURIComponent(d.id)}`,
     tone: "warn",
   }));
