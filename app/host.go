@@ -111,6 +111,20 @@ func (h *hosting) without(may bool, err error) {
 func (h *hosting) with(b *backend) {
 	h.log.Info("the window is served", "mode", b.mode, "version", b.version)
 	h.set(b, b.mode, nil)
+	if b.mode == modeOwn {
+		go h.askAhead(b)
+	}
+}
+
+// askAhead asks what the first page will, while the webview still starts: the first
+// answer after a start takes some time, because programs are read and hashed for it.
+func (h *hosting) askAhead(b *backend) {
+	r, err := http.NewRequestWithContext(b.context, http.MethodGet, "/v1/plugins", http.NoBody)
+	if err != nil {
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	b.handler.ServeHTTP(newRecorder(), r)
 }
 
 func (h *hosting) set(b *backend, mode string, err error) {

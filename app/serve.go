@@ -43,7 +43,7 @@ func newAnswers(h *hosting, files fs.FS, browse func(context.Context, string) er
 // the first byte to the last, and no long poll holds one open.
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.seen.Store(int64(time.Since(a.begun)))
-	whole := &recorder{header: http.Header{}, status: http.StatusOK}
+	whole := newRecorder()
 	a.answer(whole, r)
 	for name, values := range whole.header {
 		w.Header()[name] = values
@@ -190,6 +190,8 @@ type recorder struct {
 	wrote  bool
 	body   bytes.Buffer
 }
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
 
 func (r *recorder) Header() http.Header { return r.header }
 
