@@ -19,6 +19,7 @@ import (
 	"sallyport/internal/appicon"
 	"sallyport/internal/atomicfile"
 	"sallyport/internal/buildinfo"
+	"sallyport/internal/bundle"
 )
 
 // iconID is the one that Wails takes for its window.
@@ -68,7 +69,7 @@ func resourcesOf(info buildinfo.Info) (*winres.ResourceSet, error) {
 	}
 	numbers := numbers(info.Version)
 	set.SetManifest(winres.AppManifest{
-		Identity:       winres.AssemblyIdentity{Name: "io.sallyport.Sallyport", Version: numbers},
+		Identity:       winres.AssemblyIdentity{Name: bundle.ID, Version: numbers},
 		Description:    "Sallyport",
 		Compatibility:  winres.Win10AndAbove,
 		ExecutionLevel: winres.AsInvoker, // never as administrator

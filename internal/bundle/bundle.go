@@ -22,12 +22,13 @@ import (
 
 	"sallyport/internal/appicon"
 	"sallyport/internal/buildinfo"
+	"sallyport/internal/loginitem"
 )
 
 // Names that are the same in every bundle. ID is also the name that macOS knows the
 // running app by, and that of the login item.
 const (
-	ID         = "io.sallyport.Sallyport"
+	ID         = loginitem.Name
 	Executable = "sallyport"
 	Icon       = "Sallyport.icns"
 	Scheme     = "sallyport"
