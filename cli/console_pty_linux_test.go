@@ -80,7 +80,7 @@ func TestAConsoleOnATerminal(t *testing.T) {
 	s := onTerminal(t, home, "--home", home, "console", "fake")
 	s.shows("exit or Ctrl-D leaves it")
 	s.size(100, 40)
-	s.presses("echo rea''dy; sleep 600\n")
+	s.presses("sh -c 'echo rea\"\"dy; exec sleep 600'\n") // it is in front when it says so
 	s.shows("ready\r\n")
 	s.presses("\x03")
 	s.presses("stty size; echo $TERM' in '$PLUGIN_DATA\n")

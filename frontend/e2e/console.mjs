@@ -84,7 +84,7 @@ try {
   await page.keyboard.press("Control+Shift+C");
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   expect(copied === "copyme", `what is copied is ${JSON.stringify(copied)}`);
-  await enter("echo run''ning; sleep 600"); // what is typed ahead of Ctrl-C is thrown away, by every terminal
+  await enter("sh -c 'echo run\"\"ning; exec sleep 600'"); // what is typed ahead of Ctrl-C is thrown away, by every terminal
   await shows(/^running/m);
   await page.keyboard.press("Control+c");
   await shows("^C");
