@@ -42,7 +42,7 @@ func newLinuxOf(t *testing.T, program, work string) *linux {
 		t.Fatal(err)
 	}
 	makeFolder(t, l.shims)
-	l.with("PATH="+tools+":"+os.Getenv("PATH"), "SHIMS="+l.shims, "LOCK="+filepath.Join(l.work, "lock"), "SALLYPORT_REINSTALL_PATIENCE=3")
+	l.with("PATH="+tools+":"+os.Getenv("PATH"), "SHIMS="+l.shims, "LOCK="+filepath.Join(l.work, "lock"), "SALLYPORT_REINSTALL_PATIENCE=3", "TMPDIR="+l.dir)
 	return l
 }
 

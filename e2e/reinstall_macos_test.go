@@ -45,7 +45,7 @@ func newMac(t *testing.T) *mac {
 	if err := os.MkdirAll(m.shims, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m.with("PATH="+tools+":"+os.Getenv("PATH"), "SHIMS="+m.shims, "LOCK="+m.work("lock"), "SALLYPORT_REINSTALL_PATIENCE=3")
+	m.with("PATH="+tools+":"+os.Getenv("PATH"), "SHIMS="+m.shims, "LOCK="+m.work("lock"), "SALLYPORT_REINSTALL_PATIENCE=3", "TMPDIR="+m.dir)
 	m.bundle(m.target, oldRelease)
 	m.bundle(m.source, newRelease)
 	return m
@@ -754,7 +754,7 @@ func TestReinstallOnMacOSUnwritableTarget(t *testing.T) {
 		os.Chmod(m.dir, 0o755)
 		os.Chmod(m.shims, 0o777)
 		cmd.Path = filepath.Join(open, "scripts", filepath.Base(m.script))
-		cmd.Env = append(cmd.Env, "PATH="+filepath.Join(open, "reinstall", "macos")+":/usr/bin:/bin")
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Join(open, "reinstall", "macos")+":/usr/bin:/bin", "TMPDIR="+os.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	got := m.finish(cmd, commandLimit)
