@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 // script is a backend's finder that does as it is told.
 type script struct {
+	mu      sync.Mutex
 	running chan struct{} // closed when the one that runs ends; nil: none runs
 	another bool          // one runs at the beginning
 	started int           // how often one was started here
@@ -21,7 +23,14 @@ type script struct {
 }
 
 func (s *script) open(_ context.Context, may bool) (*backend, error) {
-	stop := func(context.Context) error { s.stopped++; return nil }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop := func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stopped++
+		return nil
+	}
 	switch {
 	case s.running != nil:
 		return &backend{mode: modeAttached, handler: http.NotFoundHandler(), context: context.Background(), gone: s.running, stop: stop}, nil
@@ -32,6 +41,28 @@ func (s *script) open(_ context.Context, may bool) (*backend, error) {
 		return &backend{mode: modeOwn, handler: http.NotFoundHandler(), context: context.Background(), stop: stop}, nil
 	}
 	return nil, coded.New("not-running", "no sidecar is running")
+}
+
+// ends ends the one that runs; none runs then.
+func (s *script) ends() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.running)
+	s.running = nil
+}
+
+// now changes what it will do.
+func (s *script) now(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// starts is how often one was started here.
+func (s *script) starts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
 }
 
 // rig runs a hosting by a script in a bubble.
@@ -61,8 +92,8 @@ func rig(t *testing.T, s *script, test func(h *hosting, mode func() string)) {
 func TestAWindowHasItsOwnHostWhereNoneRuns(t *testing.T) {
 	s := &script{}
 	rig(t, s, func(_ *hosting, mode func() string) {
-		if got := mode(); got != modeOwn || s.started != 1 {
-			t.Errorf("it is %s, %d were started", got, s.started)
+		if got := mode(); got != modeOwn || s.starts() != 1 {
+			t.Errorf("it is %s, %d were started", got, s.starts())
 		}
 	})
 	if s.stopped != 1 {
@@ -76,30 +107,26 @@ func TestAWindowStartsNothingInThePlaceOfAnother(t *testing.T) {
 		if got := mode(); got != modeAttached {
 			t.Fatalf("it is %s", got)
 		}
-		ended := s.running
-		s.running = nil
-		close(ended)
+		s.ends()
 		for range 100 {
-			if got := mode(); got != modeLost || s.started != 0 {
-				t.Fatalf("after the other has ended it is %s, %d were started", got, s.started)
+			if got := mode(); got != modeLost || s.starts() != 0 {
+				t.Fatalf("after the other has ended it is %s, %d were started", got, s.starts())
 			}
 		}
 		if _, err := h.current(t.Context()); coded.Of(err) != "sidecar-ended" {
 			t.Errorf("the page is told %v", err)
 		}
-		s.running = make(chan struct{})
+		s.now(func() { s.running = make(chan struct{}) })
 		if got := mode(); got != modeAttached {
 			t.Errorf("its successor is there and it is %s", got)
 		}
-		ended = s.running
-		s.running = nil
-		close(ended)
+		s.ends()
 		if got := mode(); got != modeLost {
 			t.Errorf("it is %s", got)
 		}
 		h.start()
-		if got := mode(); got != modeOwn || s.started != 1 {
-			t.Errorf("the person said start: it is %s, %d were started", got, s.started)
+		if got := mode(); got != modeOwn || s.starts() != 1 {
+			t.Errorf("the person said start: it is %s, %d were started", got, s.starts())
 		}
 	})
 }
@@ -113,8 +140,8 @@ func TestAHostThatCannotBeOpenedIsTriedAgainWhenAPersonSaysSo(t *testing.T) {
 		if _, err := h.current(t.Context()); coded.Of(err) != "folder-unusable" {
 			t.Errorf("the page is told %v", err)
 		}
-		s.fails = nil
-		if got := mode(); got != modeFailed || s.started != 0 {
+		s.now(func() { s.fails = nil })
+		if got := mode(); got != modeFailed || s.starts() != 0 {
 			t.Errorf("by itself it is %s", got)
 		}
 		h.start()
