@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -38,6 +39,9 @@ func printReview(w io.Writer, r approvals.Review) error {
 		p.line("  %-12s %s", "warning", warning)
 	}
 	p.line("  %-12s %s", "from", r.Source)
+	if r.Files.Count > 0 {
+		p.line("  %-12s %s", "signed by", cmp.Or(r.Publisher, "nobody"))
+	}
 	p.line("  %-12s %s", "digest", r.Digest)
 	return p.err
 }

@@ -5777,6 +5777,7 @@ export interface components {
             literals: components["schemas"]["ApprovalsEntry"][];
             may: string[];
             options: string[];
+            publisher?: string;
             reason?: string;
             requested: components["schemas"]["PermissionsSet"];
             runs?: components["schemas"]["ApprovalsRuns"];

@@ -16,6 +16,9 @@ func TestAnEditedTreeHasNoPublisher(t *testing.T) {
 	if got := r.Ask().Fields.Publisher; got != `sha256:1 "Jane"` {
 		t.Fatalf("what was signed is by %q", got)
 	}
+	if seen, err := r.Gate.Review(t.Context(), r.ID); err != nil || seen.Publisher != `sha256:1 "Jane"` {
+		t.Errorf("the review says it is by %q, %v", seen.Publisher, err)
+	}
 	r.Approve(offer, "read_notes")
 	r.Write("server.js", "// edited\n", 0o644)
 	if got := r.Ask().Fields.Publisher; got != "" {

@@ -20,12 +20,15 @@ type Review struct {
 	Decision string `json:"decision,omitempty"` // the open one
 	// Stale says that the open decision is about something else by now: an allow
 	// would be refused and asked anew.
-	Stale    bool     `json:"stale"`
-	Title    string   `json:"title,omitempty"`
-	Version  string   `json:"version"`
-	Source   string   `json:"source"`
-	Digest   string   `json:"digest"`
-	Identity Identity `json:"identity"`
+	Stale   bool   `json:"stale"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version"`
+	Source  string `json:"source"`
+	// Publisher is whose valid signature the installed package carried, "" for none. It
+	// decides nothing.
+	Publisher string   `json:"publisher,omitempty"`
+	Digest    string   `json:"digest"`
+	Identity  Identity `json:"identity"`
 	// Facts are what a careful friend would point at, most serious first.
 	Facts []Fact `json:"facts"`
 	Runs  *Runs  `json:"runs,omitempty"`
@@ -109,7 +112,7 @@ func (g *Gate) Review(ctx context.Context, id plugins.ID) (Review, error) {
 	r := Review{
 		ID: id.String(), Sentence: changed.Sentence, State: status.State, Reason: status.Reason, Decision: status.Decision,
 		Stale: open != nil && open.Identity != now.Identity,
-		Title: Visible(c.Title), Version: Visible(c.Version), Source: Visible(c.Source),
+		Title: Visible(c.Title), Version: Visible(c.Version), Source: Visible(c.Source), Publisher: Visible(now.Fields.Publisher),
 		Digest: now.Fields.Artifact, Identity: now.Identity,
 		Facts: factsOf(now, changed), Env: []env.Shown{}, Literals: literals(now.Fields),
 		May: c.Words(), Requested: c.Requested, Options: optionWords(c.Options), Files: filesOf(now), Skills: skillLines(c.Skills),

@@ -207,6 +207,8 @@ export const en = {
     from: "From",
     digest: "Digest",
     publisher: "Signed by",
+    signature: "Signature",
+    unsigned: "Not signed. A signature says who made it, never that it is safe.",
     servers: "Servers",
     executable: "executable",
     fileCount: (n: number, bytes: number) => `${n === 1 ? "1 file" : `${n} files`}, ${size(bytes)}`,
