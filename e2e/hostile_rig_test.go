@@ -189,7 +189,10 @@ func (s *sidecar) call(id, tool string) (int, []byte) {
 	return s.send("POST", "/v1/plugins/"+id+"/call", `{"tool":"`+tool+`","args":{}}`)
 }
 
-func (s *sidecar) send(method, path, body string) (int, []byte) {
+func (s *sidecar) send(method, path, body string) (int, []byte) { return s.sendVia("", method, path, body) }
+
+// sendVia is send for somebody who says which way they come in; "" is the plain API.
+func (s *sidecar) sendVia(via, method, path, body string) (int, []byte) {
 	t := s.home.t
 	t.Helper()
 	request, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
@@ -202,6 +205,9 @@ func (s *sidecar) send(method, path, body string) (int, []byte) {
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	request.Header.Set("Content-Type", "application/json")
+	if via != "" {
+		request.Header.Set("X-Sallyport-Via", via)
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
