@@ -104,6 +104,18 @@ func eventNumber(r *http.Request, last uint64) (uint64, error) {
 	return n, nil
 }
 
+// revisionPoll reads after, the revision that is known (-1 where none is), and wait.
+func revisionPoll(r *http.Request) (after int, wait time.Duration, err error) {
+	after = -1
+	if text := r.FormValue("after"); text != "" {
+		if after, err = strconv.Atoi(text); err != nil {
+			return 0, 0, coded.New("bad-request", "after is not a number")
+		}
+	}
+	wait, err = pollTime(r.FormValue("wait"))
+	return after, wait, err
+}
+
 func pollTime(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

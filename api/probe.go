@@ -3,9 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
-	"sallyport/internal/coded"
 	"sallyport/runtime/host"
 )
 
@@ -36,14 +34,7 @@ func (s *Server) showProbe(_ Caller, r *http.Request) (any, error) {
 	if err := s.host.Fault(); err != nil {
 		return nil, err
 	}
-	after := -1
-	if text := r.FormValue("after"); text != "" {
-		var err error
-		if after, err = strconv.Atoi(text); err != nil {
-			return nil, coded.New("bad-request", "after is not a number")
-		}
-	}
-	wait, err := pollTime(r.FormValue("wait"))
+	after, wait, err := revisionPoll(r)
 	if err != nil {
 		return nil, err
 	}
