@@ -21,6 +21,16 @@ type Client struct {
 	SeenAt *time.Time `json:"seenAt,omitempty"`
 	// OpenSessions are its connections that are open now.
 	OpenSessions int `json:"openSessions"`
+	// Connects is told of one client, and not in the list.
+	Connects *Connects `json:"connects,omitempty"`
+}
+
+// Connects is what an agent is told to do to reach this installation: dial an address,
+// with the token as its bearer token, or start a command, which needs none.
+type Connects struct {
+	Address string   `json:"address"`
+	Command string   `json:"command,omitempty"` // missing where this program lies in no place that stays
+	Args    []string `json:"args"`
 }
 
 // ScopeChange names what a client is to see, or no longer: PLUGIN/SERVER or
@@ -52,6 +62,8 @@ type ClientToken struct {
 	Token string `json:"token"`
 	// Added is true where the client was not known before and now sees all that is enabled.
 	Added bool `json:"added,omitempty"`
+	// Connects is there with a token that is to be kept.
+	Connects *Connects `json:"connects,omitempty"`
 }
 
 // ClientList holds every client.
@@ -124,7 +136,17 @@ func (s *Server) showClient(_ Caller, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.client(c), nil
+	one := s.client(c)
+	one.Connects = s.connects(c.Name)
+	return one, nil
+}
+
+func (s *Server) connects(name string) *Connects {
+	out := &Connects{Address: s.address + "/mcp", Args: []string{}}
+	if launch, err := s.host.ClientLaunch(name); err == nil {
+		out.Command, out.Args = launch.Command, launch.Args
+	}
+	return out
 }
 
 func (s *Server) grantClient(c Caller, r *http.Request) (any, error) {
@@ -182,7 +204,7 @@ func (s *Server) rotateClient(c Caller, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ClientToken{Name: name, Token: token}, nil
+	return ClientToken{Name: name, Token: token, Connects: s.connects(name)}, nil
 }
 
 func (s *Server) addClient(c Caller, r *http.Request) (any, error) {
@@ -205,7 +227,7 @@ func (s *Server) addClient(c Caller, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ClientToken{Name: asked.Name, Token: token}, nil
+	return ClientToken{Name: asked.Name, Token: token, Connects: s.connects(asked.Name)}, nil
 }
 
 func (s *Server) removeClient(c Caller, r *http.Request) (any, error) {

@@ -113,6 +113,7 @@ First steps:
 		c.digestCommand(), c.pluginsCommand(), c.connectorsCommand(), c.diffCommand(),
 		c.installCommand(), c.updateCommand(), c.undoCommand(), c.uninstallCommand(), c.vendorCommand(),
 		c.approveCommand(), c.denyCommand(), c.revokeCommand(), c.enableCommand(), c.disableCommand(),
+		c.startCommand(), c.stopCommand(), c.restartCommand(),
 		c.loginCommand(), c.logoutCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.consoleCommand(), c.callCommand(), c.toolsCommand(),
 		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),

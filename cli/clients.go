@@ -58,9 +58,22 @@ func (c *command) sayToken(ctx context.Context, w io.Writer, token api.ClientTok
   %s
 
   by HTTP:   %s
-  by stdio:  the command "sallyport mcp --client %s" (needs no token)
-`, token.Name, token.Token, byHTTP, token.Name)
+  by stdio:  the command %s (needs no token)
+`, token.Name, token.Token, byHTTP, commandOf(token))
 	return err
+}
+
+// commandOf is what an agent that starts commands is to start: by its whole path, on
+// these folders.
+func commandOf(token api.ClientToken) string {
+	if token.Connects == nil || token.Connects.Command == "" {
+		return "sallyport mcp --client " + token.Name
+	}
+	words := []string{typed(token.Connects.Command)}
+	for _, arg := range token.Connects.Args {
+		words = append(words, typed(arg))
+	}
+	return strings.Join(words, " ")
 }
 
 // address is where the sidecar is, or will be when it is started; "" is not known.

@@ -18,6 +18,7 @@ func helpGroups() []helpGroup {
 		{"Look:", []string{"open", "tray", "serve", "status", "health", "doctor", "audit"}},
 		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "digest"}},
 		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
+		{"Run:", []string{"start", "stop", "restart"}},
 		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},
 		{"This installation:", []string{"sources", "autostart", "updates", "diagnostics"}},
 		{"Secrets and signing in:", []string{"secrets", "login", "logout", "console"}},

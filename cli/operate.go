@@ -23,6 +23,18 @@ func (c *command) disableCommand() *cobra.Command {
 	return c.operation("disable", "Keep a connector from running; its approval stays", "it does not run until you enable it: sallyport enable ID")
 }
 
+func (c *command) startCommand() *cobra.Command {
+	return c.operation("start", "Start an approved server now, and not at the next call", "it runs")
+}
+
+func (c *command) stopCommand() *cobra.Command {
+	return c.operation("stop", "Stop a server; its approval stays, and the next call starts it again", "it is stopped; the next call starts it again. To keep it stopped: sallyport disable ID")
+}
+
+func (c *command) restartCommand() *cobra.Command {
+	return c.operation("restart", "Stop a server and start it again", "it was started again")
+}
+
 // operation is a command that does one thing to one connector.
 func (c *command) operation(name, short, done string) *cobra.Command {
 	return &cobra.Command{

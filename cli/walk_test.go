@@ -56,7 +56,7 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 	input := map[string]string{"secrets import": "A=1\n"}
 	arguments := map[string][]string{
 		"plugins show": {"notes"}, "diff": {"notes"}, "env": {"notes"}, "approve": {"notes"}, "deny": {"notes"},
-		"login": {"notes"}, "logout": {"notes"}, "enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "call": {"notes", "list_notes"},
+		"login": {"notes"}, "logout": {"notes"}, "enable": {"notes"}, "disable": {"notes"}, "revoke": {"notes"}, "start": {"notes"}, "stop": {"notes"}, "restart": {"notes"}, "call": {"notes", "list_notes"},
 		"decisions show": {"d-absent"}, "decisions accept-store": {"--yes"}, "decisions answer": {"d-absent", "deny"},
 		"install": {t.TempDir()}, "update": {"notes"}, "undo": {"notes"}, "uninstall": {"notes"}, "vendor": {"notes"},
 		"connectors add": {"mine", "--url", "https://mcp.example.com/mcp"}, "connectors show": {"mine"}, "connectors rename": {"mine", "other"}, "connectors remove": {"other"},

@@ -5931,6 +5931,7 @@ export interface components {
             call: string;
         };
         Client: {
+            connects?: components["schemas"]["Connects"];
             /** Format: date-time */
             createdAt: string;
             name: string;
@@ -5946,6 +5947,7 @@ export interface components {
         };
         ClientToken: {
             added?: boolean;
+            connects?: components["schemas"]["Connects"];
             name: string;
             token: string;
         };
@@ -6018,6 +6020,11 @@ export interface components {
         };
         ConnectorName: {
             name: string;
+        };
+        Connects: {
+            address: string;
+            args: string[];
+            command?: string;
         };
         Console: {
             by: string;

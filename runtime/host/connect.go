@@ -147,6 +147,9 @@ func (h *Host) projectFolder(path string) (string, error) {
 	return path, nil
 }
 
+// ClientLaunch is the command by which an agent of that name reaches this installation.
+func (h *Host) ClientLaunch(client string) (clients.Launch, error) { return h.entryLaunch(client) }
+
 // entryLaunch is the command that a program's entry starts: this program, by its
 // whole path, on this installation's folders.
 func (h *Host) entryLaunch(client string) (clients.Launch, error) {

@@ -9,3 +9,11 @@ export const useRefusals = () =>
     queryFn: () =>
       answer(api.GET("/v1/plugins/audit", { params: { query: { result: "refused", limit: "5" } } })),
   }));
+
+/** The calls of late, newest first. */
+export const useCalls = () =>
+  createQuery(() => ({
+    queryKey: [...keys.audit, "called"],
+    queryFn: () =>
+      answer(api.GET("/v1/plugins/audit", { params: { query: { action: "call", limit: "50" } } })),
+  }));
