@@ -42,7 +42,11 @@ func newDesk(t *testing.T) *desk {
 	d.in(login)
 	d.opened = filepath.Join(d.dir, "opened")
 	d.hasBrowser()
-	d.with("DISPLAY=" + screenOf(t))
+	known, err := filepath.Abs("testdata/tray/races")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.with("DISPLAY="+screenOf(t), "GORACE=halt_on_error=0 exitcode=66 suppressions='"+known+"'")
 	conn, err := login.Connect()
 	if err != nil {
 		t.Fatal(err)
@@ -299,6 +303,7 @@ func (d *desk) tray() (cmd *exec.Cmd, said *bytes.Buffer) {
 // TestSomebodyIsToldThatADecisionWaits: a notice of a real notification service, whose
 // click opens just that review, and which goes when the question is answered elsewhere.
 func TestSomebodyIsToldThatADecisionWaits(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.showsNotices()
 	d.showsIcons()
@@ -358,6 +363,7 @@ func (s *sidecar) question(id string) string {
 // TestTheWindowTellsWhoLooksElsewhere: a notice while nobody looks at the window, whose
 // click brings the question into it.
 func TestTheWindowTellsWhoLooksElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	screen := newScreen(t)
 	dunst := dunstOn(t, screen.env)
@@ -383,6 +389,7 @@ func TestTheWindowTellsWhoLooksElsewhere(t *testing.T) {
 
 // TestATrayWithoutADesktop: it says what is missing, starts nothing, and leaves no bus.
 func TestATrayWithoutADesktop(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	if got := h.run("tray"); got.code != 1 || !strings.Contains(got.stderr, "tray-unavailable:") || !strings.Contains(got.stderr, "sallyport decisions watch") {
 		t.Errorf("without a session: %+v", got)
@@ -395,6 +402,7 @@ func TestATrayWithoutADesktop(t *testing.T) {
 // TestATrayWaitsForABar: notices alone at first, and an icon once the desktop has a
 // place for it; a sidecar that ends is said to be away.
 func TestATrayWaitsForABar(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.showsNotices()
 	s := d.serve()
