@@ -17,7 +17,7 @@ test: ## run every test, with the race detector, after installing or naming what
 	@cd frontend && npm run --silent check && npm run --silent format:check && npm test --silent
 	@scripts/companion .cache/companion >/dev/null
 	@scripts/warm
-	$(GO) test -race -timeout 40m ./...
+	$(GO) test -race -timeout 60m ./...
 
 check: ## what a change must pass: format, vet, lint, generated code, scripts, all tests
 	@scripts/setup check

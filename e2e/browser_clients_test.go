@@ -50,6 +50,7 @@ func (h *home) remember(n int) {
 // what it sees is changed and put back, a program's file is written exactly as shown
 // and undone byte for byte, and 100,000 records are read to their end.
 func TestClientsAndTheAuditInABrowser(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.remember(100_000)
 	h.addCursor()

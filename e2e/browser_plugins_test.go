@@ -46,6 +46,7 @@ func (h *home) bundle(t *testing.T, version string) string {
 // stopped, it is updated, put back and removed; an approval is revoked after one
 // question. Nothing of it violates the policy of the page.
 func TestPluginsInABrowser(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.addFake("loud", "spills")
 	dir := h.bundle(t, "1.0.0")
@@ -103,6 +104,7 @@ func (h *home) addMany(t *testing.T, n int) {
 // search follows every letter, and the end is reached; a plugin whose texts try
 // everything is shown as text.
 func TestAThousandPluginsInABrowser(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.addMany(t, 1000)
 	h.addFake("hostile", "polite")
@@ -126,6 +128,7 @@ func TestAThousandPluginsInABrowser(t *testing.T) {
 // TestEveryPageAtTwiceTheSize: at 200 % of a window of 1280x800 no page scrolls
 // sideways, and all that can be pressed can be brought into view and is not covered.
 func TestEveryPageAtTwiceTheSize(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.addFake("fake", "polite")
 	h.addFake("other", "polite")

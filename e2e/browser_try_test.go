@@ -20,6 +20,7 @@ const waitingServer = "#!/bin/sh\n" +
 // from forms made of their schemas, with every digit, through the same gate and on
 // record.
 func TestAPersonTriesTools(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.addFake("fake", "forms")
 	h.addFake("broken", "fails")

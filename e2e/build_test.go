@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +27,15 @@ var built struct {
 	desktop             func() (string, error)
 }
 
+// together is how many of the tests that allow it run at once: they wait for browsers,
+// windows, scripts and servers more than they compute.
+const together = 4
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if most := flag.Lookup("test.parallel"); most.Value.String() == most.DefValue && runtime.GOMAXPROCS(0) < together {
+		_ = most.Value.Set(strconv.Itoa(together))
+	}
 	dir, err := os.MkdirTemp("", "sallyport-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

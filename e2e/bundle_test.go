@@ -12,6 +12,7 @@ import (
 // Whoever opens the headless program's bundle types nothing and has no terminal: the
 // place of the program says what is meant. Finder is the one part that is not here.
 func TestDoubleClickOnABundleOpensThePages(t *testing.T) {
+	t.Parallel()
 	whole, err := os.ReadFile(program(t))
 	if err != nil {
 		t.Fatal(err)

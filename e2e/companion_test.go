@@ -115,6 +115,7 @@ func tool(t *testing.T, dir string, env []string, line ...string) string {
 // TestCompanionPackage: what is in it, exactly; the same bytes every time; types and code
 // for both module systems.
 func TestCompanionPackage(t *testing.T) {
+	t.Parallel()
 	var want []string
 	sources, err := filepath.Glob("../companion/src/*.ts")
 	if err != nil || len(sources) < 5 {
@@ -228,6 +229,7 @@ startSallyport(options).catch((error: unknown) => {
 // TestCompanionRunsAndEndsTheSidecar runs the package's own tests (companion/test) in Node,
 // against the real program.
 func TestCompanionRunsAndEndsTheSidecar(t *testing.T) {
+	t.Parallel()
 	dir := consumer(t)
 	source, err := filepath.Abs("../companion")
 	if err != nil {
@@ -253,6 +255,7 @@ func TestCompanionRunsAndEndsTheSidecar(t *testing.T) {
 // TestElectronExample checks examples/electron against Electron's types, and runs its main
 // process on a stand-in for Electron, with the real sidecar.
 func TestElectronExample(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	dir := t.TempDir()
 	example := filepath.Join(dir, "examples", "electron")

@@ -16,6 +16,7 @@ import (
 // one's own by the whole path of node: approved, called, and its file lies where the
 // format's own words put it.
 func TestARealServerInEveryFormat(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	installed := npmtest.Install(t, filepath.Join("testdata", "plugins", "memory"))
 	const script = "node_modules/@modelcontextprotocol/server-memory/dist/index.js"

@@ -13,6 +13,7 @@ import (
 // A package of the public registry, in one command: its exact bytes and those of
 // everything it needs lie in the bundle, so that nothing is fetched when it starts.
 func TestAnNPMPackageIsInstalledWhole(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.with("NODE_EXTRA_CA_CERTS="+os.Getenv("NODE_EXTRA_CA_CERTS"), "HTTPS_PROXY="+os.Getenv("HTTPS_PROXY"))
 	if got := h.run("install", "npm:@modelcontextprotocol/server-everything@latest", "--yes"); got.code == 0 || !strings.Contains(got.stderr, "source-version-floating") {
@@ -37,6 +38,7 @@ func TestAnNPMPackageIsInstalledWhole(t *testing.T) {
 // A commit is its files and nothing that lies beside them, and it stays what it is
 // when the repository goes on.
 func TestACommitIsInstalled(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	repository := filepath.Join(t.TempDir(), "demo")
 	h.copyTree(filepath.Join("testdata", "plugins", "recorder"), repository)
@@ -72,6 +74,7 @@ func TestACommitIsInstalled(t *testing.T) {
 // What a connector fetches at every start becomes a bundle by one command: it is not
 // approved as it is, and afterwards runs with neither npm nor the network.
 func TestACommandThatFetchesIsVendored(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.with("NODE_EXTRA_CA_CERTS="+os.Getenv("NODE_EXTRA_CA_CERTS"), "HTTPS_PROXY="+os.Getenv("HTTPS_PROXY"))
 	h.ok("connectors", "add", "everything", "--env", "LEVEL=debug", "--", "npx", "-y", "@modelcontextprotocol/server-everything@2026.8.31")

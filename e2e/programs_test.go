@@ -116,6 +116,7 @@ func (h *home) programFiles(stamps bool) string {
 // connect, work through the entries that were written, undo. In the end every file
 // of theirs is as it was, byte for byte.
 func TestFiveProgramsComeUnderProtectionAndBack(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.in(keyringtest.Unlocked(t))
 	h.addPrograms()

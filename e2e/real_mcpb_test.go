@@ -161,6 +161,7 @@ func (b bundles) greeter(version string) string {
 // A bundle made and signed by the format's own tool is installed, asks for its
 // values, runs as approved, and is somebody else's when another key signs it.
 func TestASignedMCPBundleOfItsOwnTool(t *testing.T) {
+	t.Parallel()
 	b := newBundles(t, newHome(t))
 	b.in(keyringtest.Unlocked(t))
 	cert, key, fingerprint := b.keyPair("Jane Doe")
@@ -209,6 +210,7 @@ func TestASignedMCPBundleOfItsOwnTool(t *testing.T) {
 // What the tool's own verify says, and what we say. It calls everything unsigned that
 // no authority vouches for, and what is broken, too.
 func TestMCPVerifyAndOurs(t *testing.T) {
+	t.Parallel()
 	b := newBundles(t, newHome(t))
 	cert, key, _ := b.keyPair("Jane Doe")
 	plain := b.pack(b.source("python"), "counter")
@@ -253,6 +255,7 @@ func TestMCPVerifyAndOurs(t *testing.T) {
 // Types python and binary. A program that lost its executable bit on the way has it
 // again after the installation (C47).
 func TestMCPBundlesOfEveryTypeRun(t *testing.T) {
+	t.Parallel()
 	b := newBundles(t, newHome(t))
 	b.ok("install", b.pack(b.source("python"), "counter"), "--yes")
 	b.ok("approve", "counter", "--yes", "--tools", "count")
@@ -287,6 +290,7 @@ func TestMCPBundlesOfEveryTypeRun(t *testing.T) {
 // What the published schema of a version takes, we take, too; and of what it refuses,
 // whatever decides about a launch.
 func TestWeReadWhatThePublishedSchemasTake(t *testing.T) {
+	t.Parallel()
 	b := newBundles(t, newHome(t))
 	const base = `{"manifest_version": "VERSION", "name": "demo", "version": "1.0.0", "description": "d", "author": {"name": "A"},
 		"server": {"type": "node", "entry_point": "i.js", "mcp_config": {"command": "node"}}}`

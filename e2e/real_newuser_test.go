@@ -23,7 +23,7 @@ func TestReadmeAsANewUserReadsIt(t *testing.T) {
 	h := newHome(t)
 	checkout := filepath.Join(h.dir, "my sallyport")
 	copyRepository(t, checkout)
-	h.with(goFolders(t)...)
+	h.with(fetched(t)...)
 	run := startMake(t, h, checkout)
 
 	if got := run.next(t, h, checkout); !strings.Contains(got, "notes/main") || !strings.Contains(got, "approval_required") {
@@ -164,10 +164,14 @@ func shellIn(h *home, dir string, lines ...string) *exec.Cmd {
 	return cmd
 }
 
-// goFolders lets a new user's go command find what this machine has fetched.
-func goFolders(t *testing.T) []string {
+// fetched lets a new user's go and npm find what this machine has fetched.
+func fetched(t *testing.T) []string {
 	t.Helper()
-	var pairs []string
+	cache, err := exec.Command("npm", "config", "get", "cache").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := []string{"npm_config_cache=" + string(bytes.TrimSpace(cache))}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -194,7 +198,7 @@ func copyRepository(t *testing.T, to string) {
 			return err
 		}
 		if entry.IsDir() {
-			if slices.Contains([]string{".git", ".cache", "bin", "e2e"}, rel) || entry.Name() == "node_modules" {
+			if slices.Contains([]string{".git", ".cache", "bin", "build/bin", "dist", "e2e"}, rel) || entry.Name() == "node_modules" {
 				return fs.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)

@@ -29,6 +29,7 @@ type way struct {
 // a new user whose environment is full of secrets: found, approved, and called by
 // their own inspector, over HTTP and as a command.
 func TestOfficialServersAnswerTheOfficialInspector(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.with(sentinels...)
 	for _, name := range official {

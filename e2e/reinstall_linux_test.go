@@ -77,6 +77,7 @@ func (l *linux) leavesNothing() {
 }
 
 func TestReinstallOnLinux(t *testing.T) {
+	t.Parallel()
 	l := newLinux(t)
 	before := l.serves()
 	l.approvesNotes()
@@ -104,6 +105,7 @@ func TestReinstallOnLinux(t *testing.T) {
 
 // The unit is stopped by systemd, which would start the sidecar again, and started by it.
 func TestReinstallOnLinuxWithAUserUnit(t *testing.T) {
+	t.Parallel()
 	l := newLinux(t)
 	l.remember("unit", l.bin)
 	unit := exec.Command("testdata/reinstall/linux/systemctl", "--user", "start")
@@ -122,6 +124,7 @@ func TestReinstallOnLinuxWithAUserUnit(t *testing.T) {
 }
 
 func TestReinstallOnLinuxRefuses(t *testing.T) {
+	t.Parallel()
 	l := newLinux(t)
 	before := l.serves()
 	tests := []struct {
@@ -187,6 +190,7 @@ func TestReinstallOnLinuxRefuses(t *testing.T) {
 }
 
 func TestReinstallOnLinuxRollsBack(t *testing.T) {
+	t.Parallel()
 	for name, program := range map[string]string{
 		"it exits":                           `if [ "$1" = serve ]; then exit 3; fi`,
 		"it is another version than it says": `if [ "$1" = serve ]; then exec "$HOME/.local/bin/.sallyport.reinstall/old" serve; fi`,
@@ -209,6 +213,7 @@ func TestReinstallOnLinuxRollsBack(t *testing.T) {
 }
 
 func TestReinstallOnLinuxInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []string{"TERM", "KILL"} {
 		for _, at := range []struct{ name, when, words, version string }{
 			{"when it begins to end the old one", "after", `*journal*`, oldRelease},
@@ -247,6 +252,7 @@ func TestReinstallOnLinuxInterrupted(t *testing.T) {
 // A real dpkg installs into a root of its own; what is put back is the package that the script
 // has kept.
 func TestReinstallOnLinuxFromAPackage(t *testing.T) {
+	t.Parallel()
 	l := newLinuxOf(t, "root/usr/bin/sallyport", ".local/state/sallyport-reinstall")
 	root := filepath.Join(l.dir, "root")
 	for _, folder := range []string{"info", "updates", "triggers"} {
@@ -306,6 +312,7 @@ func (l *linux) deb(version, program string) string {
 
 // A stranger's program of the same name, and whoever answers on the port.
 func TestReinstallOnLinuxTouchesNoStranger(t *testing.T) {
+	t.Parallel()
 	l := newLinux(t)
 	s := l.serves()
 	other := newHomeOf(t, filepath.Join(t.TempDir(), "sallyport"))

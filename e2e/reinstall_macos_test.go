@@ -168,6 +168,7 @@ func (m *mac) launchctl(args ...string) {
 // From a running old version to a healthy new one on the same port, approvals and audit
 // intact (issue 6), and back again.
 func TestReinstallOnMacOS(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	before := m.serves()
 	m.approvesNotes()
@@ -215,6 +216,7 @@ func TestReinstallOnMacOS(t *testing.T) {
 // A login item keeps its sidecar alive, so it goes first, and it is the one that starts the
 // new one.
 func TestReinstallOnMacOSWithALoginItem(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	m.loginItem()
 	before := m.health()
@@ -233,6 +235,7 @@ func TestReinstallOnMacOSWithALoginItem(t *testing.T) {
 // The application goes before the agents' connections, those before the sidecar that they
 // would start again; nothing else of that name is touched.
 func TestReinstallOnMacOSEndsWhatItReplacesAndNothingElse(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	before := m.serves()
 	stranger := newHomeOf(t, filepath.Join(t.TempDir(), "sallyport"))
@@ -295,6 +298,7 @@ func inOrder(text string, parts ...string) bool {
 
 // Each refusal alone: its exit code, a sentence, and the old one still running as it was.
 func TestReinstallOnMacOSRefuses(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	before := m.serves()
 	elsewhere := filepath.Join(filepath.Dir(m.source), "elsewhere")
@@ -444,6 +448,7 @@ func moveAway(t *testing.T, path string) {
 // What answers for the data folder has to lie in what is replaced; what only has the port is
 // nobody.
 func TestReinstallOnMacOSIsNotFooledByWhoAnswers(t *testing.T) {
+	t.Parallel()
 	t.Run("Sallyport from another place", func(t *testing.T) {
 		m := newMac(t)
 		other := filepath.Join(m.dir, "go", "bin", "sallyport")
@@ -490,6 +495,7 @@ func TestReinstallOnMacOSIsNotFooledByWhoAnswers(t *testing.T) {
 
 // A new one that is broken in a way that shows only when it runs is taken out again.
 func TestReinstallOnMacOSRollsBack(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, program, says string
 	}{
@@ -542,6 +548,7 @@ func TestReinstallOnMacOSRollsBack(t *testing.T) {
 
 // Somebody spoils the old one while the new one is tried: the script says so, and how.
 func TestReinstallOnMacOSCannotBringBackWhatWasSpoilt(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, spoil string
 		code        int
@@ -583,6 +590,7 @@ var interruptions = []struct{ name, tool, when, words string }{
 // A run that is asked to end puts everything back; one that is killed is repaired by the
 // next. At no point is there no program at the target that could be started.
 func TestReinstallOnMacOSInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []string{"TERM", "KILL"} {
 		for i, at := range interruptions {
 			t.Run(signal+" "+at.name, func(t *testing.T) {
@@ -647,6 +655,7 @@ func (m *mac) afterASignal(at string, got outcome, before answer) {
 
 // A rollback after a killed run is the repair itself, and not one more step back.
 func TestReinstallOnMacOSRollsBackAKilledRun(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	m.serves()
 	m.remember("hook", `if [ "$tool$when" = openafter ]; then rm "$SHIMS/hook"; interrupt KILL; fi`)
@@ -662,6 +671,7 @@ func TestReinstallOnMacOSRollsBackAKilledRun(t *testing.T) {
 
 // What is asked to be looked at only is left exactly as it is.
 func TestReinstallOnMacOSDryRun(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	before := m.serves()
 	tree := checksums(t, filepath.Dir(m.target), "")
@@ -681,6 +691,7 @@ func TestReinstallOnMacOSDryRun(t *testing.T) {
 
 // Copies and images that would come up in the place of the installed one.
 func TestReinstallOnMacOSTidiesUp(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	legacy := filepath.Join(m.dir, "Applications", "Sallyport.app")
 	downloads := filepath.Join(m.dir, "Downloads", "Sallyport.app")
@@ -723,6 +734,7 @@ func TestReinstallOnMacOSTidiesUp(t *testing.T) {
 
 // No window server (a login by SSH), no Apple events: the signals and the program itself do.
 func TestReinstallOnMacOSWithoutAWindowServer(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	m.serves()
 	m.remember("no-window-server")
@@ -733,6 +745,7 @@ func TestReinstallOnMacOSWithoutAWindowServer(t *testing.T) {
 
 // A folder that cannot be written, by a user who is not root.
 func TestReinstallOnMacOSUnwritableTarget(t *testing.T) {
+	t.Parallel()
 	m := newMac(t)
 	folder := filepath.Dir(m.target)
 	if err := os.Chmod(folder, 0o555); err != nil {

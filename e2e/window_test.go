@@ -53,6 +53,7 @@ func (d *desktop) approve() {
 // example plugin and chooses a tool; an agent calls it on the kept port; the record says
 // that the window answered; and the child has nothing of the window's.
 func TestTheWindowFromAnEmptyHomeToACall(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	d := h.openWindow(newScreen(t))
 	d.approve()
@@ -134,6 +135,7 @@ func (d *desktop) noPipesIn(children []process) {
 // TestAWindowAttachesToARunningSidecar: it shows the one that is there; says so when that
 // one has ended; shows its successor by itself; and starts one when it is told to.
 func TestAWindowAttachesToARunningSidecar(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	first := h.serve()
 	d := h.openWindow(newScreen(t))
@@ -172,6 +174,7 @@ func TestAWindowAttachesToARunningSidecar(t *testing.T) {
 // TestASecondStartShowsTheWindow: it ends at once and well, also without a bus, and a link
 // takes the first window to its question. Any other text takes it nowhere.
 func TestASecondStartShowsTheWindow(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	s := newScreen(t)
 	d := h.openWindow(s)
@@ -226,6 +229,7 @@ func TestASignalEndsTheWindowAtAnyMoment(t *testing.T) {
 
 // TestAKilledPageIsReplaced: the web process is another program, which can end.
 func TestAKilledPageIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	d := h.openWindow(newScreen(t))
 	d.sees("link", "Look at the first plugin")
@@ -247,6 +251,7 @@ func TestAKilledPageIsReplaced(t *testing.T) {
 // TestWithoutAScreenTheWindowRefuses: no screen is named, or the one that is named is not
 // there. What was started by then has ended.
 func TestWithoutAScreenTheWindowRefuses(t *testing.T) {
+	t.Parallel()
 	h := newWindowHome(t)
 	for _, display := range []string{"", ":4242"} {
 		d := h.openWindow(&screen{t: t, env: []string{"DISPLAY=" + display}})
