@@ -99,10 +99,18 @@ func (a *answers) proves(r *http.Request) bool {
 // page serves a file of the pages; the first one carries the token.
 func (a *answers) page(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/assets/") || r.URL.Path == "/icon.svg" {
+		if theirs, ok := a.theirs(r); ok {
+			w.Header().Set("Content-Type", theirs.header.Get("Content-Type"))
+			_, _ = w.Write(theirs.body.Bytes())
+			return
+		}
 		api.Pages(a.files).ServeHTTP(w, r)
 		return
 	}
 	raw, err := fs.ReadFile(a.files, "index.html")
+	if theirs, ok := a.theirs(r); ok {
+		raw, err = theirs.body.Bytes(), nil
+	}
 	if err != nil {
 		api.WriteError(w, &coded.Error{Code: "pages-not-built", Sentence: "this program was built without its pages",
 			Next: "build it with: make desktop"})
@@ -111,6 +119,28 @@ func (a *answers) page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", firstPageType)
 	_, _ = w.Write(withToken(raw, a.hosting.token))
 }
+
+// theirs is a file of the pages of an attached sidecar of another version, which go with
+// what it answers. It is ours to prove, as it has proved itself. What it has not is taken
+// from here, and what cannot be told in time.
+func (a *answers) theirs(r *http.Request) (*recorder, bool) {
+	patience, cancel := context.WithTimeout(r.Context(), pagesWait)
+	defer cancel()
+	now, err := a.hosting.current(patience)
+	if err != nil || now.mode != modeAttached || now.version == a.hosting.cfg.Build.Version {
+		return nil, false
+	}
+	r = r.Clone(now.context)
+	if r.URL.Path == "" || r.URL.Path == "/index.html" {
+		r.URL.Path = "/"
+	}
+	got := newRecorder()
+	now.handler.ServeHTTP(got, r)
+	return got, got.status == http.StatusOK
+}
+
+// pagesWait is how long the first page waits to learn whose pages it is of.
+const pagesWait = 3 * time.Second
 
 // withToken puts the token where frontend/src/api/session.ts looks for it.
 func withToken(page []byte, token string) []byte {

@@ -170,3 +170,37 @@ type watched struct {
 }
 
 func (w *watched) Write(p []byte) (int, error) { w.writes++; return w.ResponseRecorder.Write(p) }
+
+// Pages and answers are of one version: an attached sidecar of another one serves both.
+func TestPagesGoWithWhoAnswers(t *testing.T) {
+	a := shown(t)
+	a.hosting.cfg.Build.Version = "1"
+	set := func(mode, version string, status int) {
+		a.hosting.set(&backend{mode: mode, version: version, context: t.Context(), handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "theirs</head> "+r.URL.Path)
+		})}, mode, nil)
+	}
+	for _, row := range []struct {
+		says, mode, version string
+		status              int
+		theirs              bool
+	}{
+		{"attached to another version", modeAttached, "2", 200, true},
+		{"attached to its own", modeAttached, "1", 200, false},
+		{"its own host", modeOwn, "1", 200, false},
+		{"attached to one that was built without pages", modeAttached, "2", 404, false},
+	} {
+		set(row.mode, row.version, row.status)
+		for _, path := range []string{"/", "/assets/x.js"} {
+			got := ask(a, "GET", path, "", "").Body.String()
+			if strings.Contains(got, "theirs") != row.theirs {
+				t.Errorf("%s: %s is %q", row.says, path, got)
+			}
+			if path == "/" && !strings.Contains(got, a.hosting.token) {
+				t.Errorf("%s: the first page has no token: %s", row.says, got)
+			}
+		}
+	}
+}

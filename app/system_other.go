@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"runtime"
 
 	wails "github.com/wailsapp/wails/v2/pkg/runtime"
@@ -18,7 +19,7 @@ func canShow() error { return nil }
 func prepare(string) {}
 
 // guardWebview: Wails watches over the web process on these systems.
-func guardWebview(*window) {}
+func guardWebview(context.Context, *window) {}
 
 // replacePage cannot end a web process here: the page is told to load itself again.
 func replacePage(w *window) { wails.WindowReloadApp(w.ctx) }

@@ -12,6 +12,7 @@ package app
 extern void webProcessEnded(int reason);
 extern void webProcessResponds(int responds);
 extern void navigationRefused(char *address);
+extern void desktopIsDark(void);
 
 static const char home[] = "wails://wails/";
 static WebKitWebView *view;
@@ -71,6 +72,15 @@ static GtkWidget *inside(GtkWidget *widget) {
 	return found;
 }
 
+static void tell_dark(void) {
+	gboolean dark = FALSE;
+	gchar *theme = NULL;
+	g_object_get(gtk_settings_get_default(), "gtk-application-prefer-dark-theme", &dark, "gtk-theme-name", &theme, NULL);
+	if (dark || (theme != NULL && g_str_has_suffix(theme, "-dark")))
+		desktopIsDark();
+	g_free(theme);
+}
+
 static gboolean guard_now(gpointer data) {
 	GList *windows = gtk_window_list_toplevels();
 	for (GList *one = windows; one != NULL && view == NULL; one = one->next) {
@@ -81,6 +91,7 @@ static gboolean guard_now(gpointer data) {
 	g_list_free(windows);
 	if (view == NULL)
 		return G_SOURCE_CONTINUE;
+	tell_dark();
 	g_signal_connect(view, "notify::uri", G_CALLBACK(moved), NULL);
 	g_signal_connect(view, "decide-policy", G_CALLBACK(decide), NULL);
 	g_signal_connect(view, "permission-request", G_CALLBACK(deny), NULL);
@@ -129,6 +140,7 @@ static void keep_below(const char *data, const char *cache) {
 import "C"
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"time"
@@ -143,6 +155,7 @@ import (
 // is one window in a process.
 var guarded struct {
 	sync.Mutex
+	its       context.Context // Wails'
 	window    *window
 	ended     []time.Time // when the web process did, lately
 	answering bool
@@ -160,9 +173,9 @@ func prepare(dir string) {
 // guardWebview watches over what Wails leaves alone: another site's page is never loaded
 // into the window, nothing is permitted to a page, and a web process that has ended or
 // does not answer is replaced.
-func guardWebview(w *window) {
+func guardWebview(its context.Context, w *window) {
 	guarded.Lock()
-	guarded.window, guarded.answering = w, true
+	guarded.its, guarded.window, guarded.answering = its, w, true
 	guarded.Unlock()
 	C.guard()
 }
@@ -221,6 +234,16 @@ func webProcessResponds(responds C.int) {
 			}
 		})
 	}
+}
+
+// desktopIsDark: until the page is there, a dark desktop sees no bright window. The colour
+// is --bg of frontend/src/styles/tokens.css.
+//
+//export desktopIsDark
+func desktopIsDark() {
+	guarded.Lock()
+	defer guarded.Unlock()
+	go runtime.WindowSetBackgroundColour(guarded.its, 0x17, 0x17, 0x15, 255)
 }
 
 //export navigationRefused

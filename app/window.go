@@ -138,12 +138,10 @@ func (w *window) show(ctx, hosts context.Context) (err error) {
 	prepare(filepath.Join(w.dir, "webview"))
 	return wails.Run(&options.App{
 		Title: "Sallyport", Width: place.Width, Height: place.Height, MinWidth: leastWidth, MinHeight: leastHeight,
-		BackgroundColour: options.NewRGB(250, 250, 249),
-		AssetServer:      &assetserver.Options{Handler: w.answers},
-		Logger:           wailsLog{w.log},
-		OnStartup: func(context.Context) {
-			guardWebview(w)
-		},
+		BackgroundColour:  options.NewRGB(246, 245, 242),
+		AssetServer:       &assetserver.Options{Handler: w.answers},
+		Logger:            wailsLog{w.log},
+		OnStartup:         func(its context.Context) { guardWebview(its, w) },
 		OnDomReady:        func(its context.Context) { w.loaded(its, hosts, place) },
 		OnBeforeClose:     func(context.Context) bool { return w.closes() },
 		HideWindowOnClose: hidesOnClose,
