@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -229,10 +230,11 @@ func (s *Server) newSession(_ Caller, w http.ResponseWriter, r *http.Request) {
 // the computer may read.
 func ofAnotherUser(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
+	own, served := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if err != nil || !served {
 		return false
 	}
-	uid, known := loopback.PeerUser(peer)
+	uid, known := loopback.PeerUser(peer, own.AddrPort())
 	return known && uid != os.Getuid()
 }
 

@@ -17,17 +17,17 @@ const maxTable = 16 << 20
 
 // peerUser looks in the tables of both families: a program may speak IPv4 through a
 // socket of IPv6.
-func peerUser(peer netip.AddrPort) (int, bool) {
-	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
-	for _, table := range []struct{ file, end string }{
-		{"/proc/self/net/tcp", tableEnd(peer.Addr(), peer.Port())},
-		{"/proc/self/net/tcp6", tableEnd(netip.AddrFrom16(peer.Addr().As16()), peer.Port())},
+func peerUser(peer, own netip.AddrPort) (int, bool) {
+	theirs, ours := peer.Addr().Unmap(), own.Addr().Unmap()
+	for _, table := range []struct{ file, theirs, ours string }{
+		{"/proc/self/net/tcp", tableEnd(theirs, peer.Port()), tableEnd(ours, own.Port())},
+		{"/proc/self/net/tcp6", tableEnd(netip.AddrFrom16(theirs.As16()), peer.Port()), tableEnd(netip.AddrFrom16(ours.As16()), own.Port())},
 	} {
 		file, err := os.Open(table.file)
 		if err != nil {
 			continue
 		}
-		uid, known := userIn(io.LimitReader(file, maxTable), table.end)
+		uid, known := userIn(io.LimitReader(file, maxTable), table.theirs, table.ours)
 		_ = file.Close() // it was read
 		if known {
 			return uid, true
@@ -46,13 +46,13 @@ func tableEnd(addr netip.Addr, port uint16) string {
 	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(raw)), port)
 }
 
-// userIn finds the user of the connection whose own end is end (proc(5), net/tcp).
-func userIn(table io.Reader, end string) (int, bool) {
-	const ownEnd, user = 1, 7
+// userIn finds the user of the connection from one end to the other (proc(5), net/tcp).
+func userIn(table io.Reader, from, to string) (int, bool) {
+	const nearEnd, farEnd, user = 1, 2, 7
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) <= user || fields[ownEnd] != end {
+		if len(fields) <= user || fields[nearEnd] != from || fields[farEnd] != to {
 			continue
 		}
 		uid, err := strconv.Atoi(fields[user])

@@ -25,14 +25,14 @@ func TestWhoseTheOtherEndIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		uid, known := PeerUser(netip.MustParseAddrPort(conn.LocalAddr().String()))
+		uid, known := PeerUser(netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(conn.RemoteAddr().String()))
 		if !known || uid != os.Getuid() {
 			t.Errorf("%s: %d, %v", name, uid, known)
 		}
 		conn.Close()
 		listener.Close()
 	}
-	if uid, known := PeerUser(netip.MustParseAddrPort("127.0.0.1:1")); known {
+	if uid, known := PeerUser(netip.MustParseAddrPort("127.0.0.1:1"), netip.MustParseAddrPort("127.0.0.1:2")); known {
 		t.Errorf("an end that nobody has is user %d's", uid)
 	}
 }
@@ -68,7 +68,7 @@ func TestTheOtherEndOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if uid, known := PeerUser(netip.MustParseAddrPort(conn.RemoteAddr().String())); !known || uid != want {
+	if uid, known := PeerUser(netip.MustParseAddrPort(conn.RemoteAddr().String()), netip.MustParseAddrPort(conn.LocalAddr().String())); !known || uid != want {
 		t.Errorf("%d, %v, and not %d", uid, known, want)
 	}
 }
@@ -79,19 +79,22 @@ func TestReadingTheTable(t *testing.T) {
    1: 0100007F:BEEF 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 2 1 0 20 4 30 10 -1
    2: 0100007F:1F90 0100007F:BEEF 01 00000000:00000000 00:00000000 00000000  1000        0 3 1 0 20 4 30 10 -1
    3: 0100007F:AAAA 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  nobody
-   4: 0100007F:AAAB short
+   4: 0100007F:AAAB 0100007F:1F90 short
+   5: 0100007F:CCCC 0100007F:0050 01 00000000:00000000 00:00000000 00000000  1000        0 4 1 0 20 4 30 10 -1
+   6: 0100007F:CCCC 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 5 1 0 20 4 30 10 -1
 `
 	for name, row := range map[string]struct {
 		end   string
 		uid   int
 		known bool
 	}{
-		"the connection's own end, not ours": {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xBEEF), 1001, true},
-		"a user that is no number":           {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xAAAA), 0, false},
-		"a line that is cut":                 {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xAAAB), 0, false},
-		"nobody's":                           {tableEnd(netip.MustParseAddr("127.0.0.1"), 2), 0, false},
+		"the connection's own end, not ours":               {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xBEEF), 1001, true},
+		"a user that is no number":                         {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xAAAA), 0, false},
+		"a line that is cut":                               {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xAAAB), 0, false},
+		"a port that another user connects elsewhere from": {tableEnd(netip.MustParseAddr("127.0.0.1"), 0xCCCC), 1001, true},
+		"nobody's": {tableEnd(netip.MustParseAddr("127.0.0.1"), 2), 0, false},
 	} {
-		if uid, known := userIn(strings.NewReader(table), row.end); uid != row.uid || known != row.known {
+		if uid, known := userIn(strings.NewReader(table), row.end, tableEnd(netip.MustParseAddr("127.0.0.1"), 0x1F90)); uid != row.uid || known != row.known {
 			t.Errorf("%s: %d, %v", name, uid, known)
 		}
 	}

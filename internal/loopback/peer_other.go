@@ -4,4 +4,4 @@ package loopback
 
 import "net/netip"
 
-func peerUser(netip.AddrPort) (int, bool) { return 0, false }
+func peerUser(_, _ netip.AddrPort) (int, bool) { return 0, false }

@@ -57,17 +57,20 @@ func scrubLine(line string) (string, bool) {
 }
 
 var (
-	// A path goes on to the next quote or colon, since names in it may have spaces: more is
-	// left out rather than less.
-	paths = regexp.MustCompile(`(^|[\s"'=(\[,:])(?:~?/|~\\|[A-Za-z]:[\\/]|\\\\)[^"':\n]*`)
-	urls  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']*`)
-	runs  = regexp.MustCompile(`[A-Za-z0-9+/_=.-]{20,}`)
+	// A path begins behind anything but a word, and goes on to the next colon with a space
+	// behind it, since names in it may have every other sign: more is left out rather than less.
+	paths = regexp.MustCompile(`(^|[^\pL\pN_.~])(?:~?/|~\\|[A-Za-z]:[\\/]|\\\\)(?:[^:]|:\S)*`)
+	// What a server says of its error is its own text, in which it may repeat what it was given.
+	servers = regexp.MustCompile(`(?s)(the server answered with error -?\d+): .*`)
+	urls    = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']*`)
+	runs    = regexp.MustCompile(`[A-Za-z0-9+/_=.-]{20,}`)
 )
 
 const mostOfALine = 1000
 
 // scrub takes paths, addresses and what could be a credential out of a text.
 func scrub(text string) string {
+	text = servers.ReplaceAllString(text, "$1 "+leftOut)
 	text = urls.ReplaceAllString(text, "(address)")
 	text = paths.ReplaceAllString(text, "$1(path)")
 	text = runs.ReplaceAllStringFunc(text, func(run string) string {

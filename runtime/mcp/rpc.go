@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strconv"
 )
 
@@ -26,8 +27,14 @@ type RPCError struct {
 }
 
 // Error returns the message, which is the other side's text.
-func (e *RPCError) Error() string {
-	return "the server answered with error " + strconv.FormatInt(e.Code, 10) + ": " + e.Message
+func (e *RPCError) Error() string { return e.number() + ": " + e.Message }
+
+// LogValue is what a log gets: not the other side's text, in which it may repeat a secret
+// that it was given.
+func (e *RPCError) LogValue() slog.Value { return slog.StringValue(e.number()) }
+
+func (e *RPCError) number() string {
+	return "the server answered with error " + strconv.FormatInt(e.Code, 10)
 }
 
 // RPCError returns the error object, byte for byte where it was received.
