@@ -103,6 +103,28 @@ func TestReinstallOnLinux(t *testing.T) {
 	l.leavesNothing()
 }
 
+// An archive names the owner of what is in it, and root would give the program to that user,
+// who could then put anything into its place.
+func TestReinstallOnLinuxFromAnArchive(t *testing.T) {
+	l := newLinux(t)
+	archive := filepath.Join(l.dir, "x.tar.gz")
+	pack := exec.Command("tar", "--owner=65534", "--group=65534", "-czf", archive, "-C", filepath.Dir(l.source()), "sallyport")
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l.flags = []string{"--source", archive}
+	l.reinstalled(0)
+	l.runsFrom(filepath.Dir(l.bin), newRelease)
+	info, err := os.Stat(l.bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != os.Getuid() || info.Mode() != 0o755 {
+		t.Errorf("it belongs to user %d, with mode %s", owner, info.Mode())
+	}
+	l.leavesNothing()
+}
+
 // The unit is stopped by systemd, which would start the sidecar again, and started by it.
 func TestReinstallOnLinuxWithAUserUnit(t *testing.T) {
 	t.Parallel()

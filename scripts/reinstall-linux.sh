@@ -367,7 +367,7 @@ new=$stage/sallyport
 case $source_ in
 *.deb) unpacked dpkg-deb --extract "$source_" "$stage" ;;
 *.rpm) new= ;; # unpacking it takes tools that may not be there; it says its version itself
-*.tar.gz | *.tgz) unpacked tar -C "$stage" -xzf "$source_" ;;
+*.tar.gz | *.tgz) unpacked tar --no-same-owner -C "$stage" -xzf "$source_" ;;
 *) run cp "$source_" "$new" 2>"$scratch/install" || install_failed ;;
 esac
 case $source_ in

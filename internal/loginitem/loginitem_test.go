@@ -219,6 +219,10 @@ func TestAProgramThatWillNotStayIsRefused(t *testing.T) {
 		t.Log(name)
 		d.wants(d.turn(true), "autostart-place-refused")
 	}
+	whole := newDesk(t)
+	whole.item.Args = []string{"serve", "--home", "/home/ada/x\nExec=evil"}
+	t.Log("a data folder of two lines, which would be two lines of the item")
+	whole.wants(whole.turn(true), "autostart-place-refused")
 	hidden := filepath.Join(d.item.Home, "tmp", "sallyport")
 	d.program(hidden)
 	link := filepath.Join(d.item.Home, "apps", "link")

@@ -13,8 +13,8 @@ import (
 // login: one in a temporary folder, on a disk image, in a cache of builds, one that macOS
 // runs from a copy of its own or asks about first.
 func (i Item) checkProgram() error {
-	if !filepath.IsAbs(i.Program) || strings.ContainsFunc(i.Program, unicode.IsControl) {
-		return refused("it has no path that can be written down", "install Sallyport, and turn this on in the installed one")
+	if !filepath.IsAbs(i.Program) || strings.ContainsFunc(strings.Join(append([]string{i.Program}, i.Args...), ""), unicode.IsControl) {
+		return refused("it or its data folder has no path that can be written down", "install Sallyport, and turn this on in the installed one")
 	}
 	real, err := filepath.EvalSymlinks(i.Program)
 	if err == nil {

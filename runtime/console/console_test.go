@@ -568,6 +568,37 @@ func TestAConsoleIsOnRecordForTheNextStart(t *testing.T) {
 	}
 }
 
+// And is ended by it: the shell, what runs in it, and nobody else's.
+func TestAConsoleOfAKilledHostIsSwept(t *testing.T) {
+	d := newDesk(t, nil)
+	s := d.open()
+	s.types("sleep 600 & echo pids $$ $! ' '.\n")
+	s.until("  .\r\n")
+	pids := regexp.MustCompile(`pids (\d+) (\d+)  \.`).FindStringSubmatch(s.text)
+	if pids == nil {
+		t.Fatalf("it printed %q", s.text)
+	}
+	state := t.TempDir() // of the host that comes after
+	if err := os.WriteFile(filepath.Join(state, "children.json"), []byte(read(t, filepath.Join(d.state, "children.json"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next, err := process.New(process.Config{StateDir: state, Shim: []string{"/bin/false"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close(context.Background())
+	report, err := next.Sweep(t.Context())
+	if err != nil || len(report.Swept) != 1 || report.Swept[0].Outcome != "ended" {
+		t.Fatalf("%+v %v", report, err)
+	}
+	for _, pid := range pids[1:] {
+		if number, _ := strconv.Atoi(pid); !slices.Contains(report.Swept[0].PIDs, number) {
+			t.Errorf("%s is not among the ended: %+v", pid, report.Swept)
+		}
+	}
+	s.ends()
+}
+
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
