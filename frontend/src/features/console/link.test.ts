@@ -32,17 +32,49 @@ test("what is printed is shown in order, from where it was read to, until the en
   const { heard, on } = listener();
   const asked: number[] = [];
   const pieces: Printed[] = [
-    { data: toBase64(said("one ")), next: 4, dropped: 0, ended: false },
-    { data: "", next: 4, dropped: 0, ended: false },
-    { data: toBase64(said("two")), next: 17, dropped: 10, ended: true },
+    { data: toBase64(said("one ")), next: 4, dropped: 0, ended: false, console: { printed: 4 } },
+    { data: "", next: 4, dropped: 0, ended: false, console: { printed: 4 } },
+    { data: toBase64(said("two")), next: 17, dropped: 10, ended: true, console: { printed: 17 } },
   ];
   const output = (after: number) => {
     asked.push(after);
     return Promise.resolve(pieces.shift()!);
   };
-  await new Link({ output, input: nothing, size: nothing }, on).follow(new AbortController().signal);
+  await new Link({ output, input: nothing, size: nothing }, on).follow(new AbortController().signal, "now");
   expect(asked).toEqual([0, 4, 4]);
   expect(heard).toMatchObject({ shown: "one two", dropped: 10, ended: 1, failed: [] });
+});
+
+test("what was printed before is shown and answered by nothing, what comes then is", async () => {
+  const pieces: Printed[] = [
+    { data: toBase64(said("what are you? ")), next: 14, dropped: 0, ended: false, console: { printed: 21 } },
+    { data: toBase64(said("and you")), next: 21, dropped: 0, ended: false, console: { printed: 28 } },
+    { data: toBase64(said("and now")), next: 28, dropped: 0, ended: true, console: { printed: 28 } },
+  ];
+  const run = async (opened: "now" | "before") => {
+    const { on } = listener();
+    const typed: string[] = [];
+    const left = [...pieces];
+    const link = new Link(
+      {
+        output: () => Promise.resolve(left.shift()!),
+        input: (data) => Promise.resolve(typed.push(new TextDecoder().decode(fromBase64(data)))),
+        size: nothing,
+      },
+      // A terminal answers while it draws.
+      {
+        ...on,
+        show: async (bytes) => {
+          link.type(bytes);
+          await new Promise((done) => setTimeout(done));
+        },
+      },
+    );
+    await link.follow(new AbortController().signal, opened);
+    return typed.join("");
+  };
+  expect(await run("before")).toBe("and now");
+  expect(await run("now")).toBe("what are you? and youand now");
 });
 
 test("a refusal ends it, and nothing is typed after", async () => {
@@ -53,7 +85,7 @@ test("a refusal ends it, and nothing is typed after", async () => {
     { output: () => Promise.reject(refusal), input: () => Promise.resolve(typed++), size: nothing },
     on,
   );
-  await link.follow(new AbortController().signal);
+  await link.follow(new AbortController().signal, "now");
   link.type(said("x"));
   expect(heard.failed).toEqual([refusal]);
   expect(typed).toBe(0);

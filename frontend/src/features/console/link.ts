@@ -6,6 +6,7 @@ export type Printed = {
   next: number;
   dropped: number;
   ended: boolean;
+  console: { printed: number };
 };
 
 export type Wire<P extends Printed> = {
@@ -44,20 +45,24 @@ export class Link<P extends Printed> {
   #typed: Uint8Array[] = [];
   #sending = false;
   #over = false;
+  /** Up to where what is shown had been printed, and answered, before this end was there. */
+  #replayed = 0;
+  #after = 0;
 
   constructor(wire: Wire<P>, on: Listener<P>) {
     this.#wire = wire;
     this.#on = on;
   }
 
-  /** Reads until the end, or until it is stopped. */
-  async follow(stop: AbortSignal): Promise<void> {
-    let after = 0;
+  /** Reads until the end, or until it is stopped. What a console that was open already has printed may ask the
+   * terminal things; somebody has answered, and another answer would be typed into whatever reads now. */
+  async follow(stop: AbortSignal, opened: "now" | "before"): Promise<void> {
+    this.#replayed = opened === "now" ? 0 : Infinity;
     let patience = 500;
     while (!stop.aborted) {
       let got: P;
       try {
-        got = await this.#wire.output(after);
+        got = await this.#wire.output(this.#after);
       } catch (error) {
         if (stop.aborted) return;
         if (error instanceof Refusal) {
@@ -73,9 +78,10 @@ export class Link<P extends Printed> {
       if (stop.aborted) return;
       patience = 500;
       this.#on.lost(false);
+      if (this.#replayed === Infinity) this.#replayed = got.console.printed;
       if (got.dropped > 0) this.#on.dropped(got.dropped);
       if (got.data !== "") await this.#on.show(fromBase64(got.data));
-      after = got.next;
+      this.#after = got.next;
       if (got.ended) {
         this.#over = true;
         this.#on.ended(got);
@@ -85,7 +91,7 @@ export class Link<P extends Printed> {
   }
 
   type(bytes: Uint8Array): void {
-    if (this.#over || bytes.length === 0) return;
+    if (this.#over || this.#after < this.#replayed || bytes.length === 0) return;
     this.#typed.push(bytes);
     if (!this.#sending) void this.#send();
   }
