@@ -17,8 +17,10 @@ import (
 )
 
 func (c *command) clientsCommand() *cobra.Command {
-	return group("clients", "The agents that may use Sallyport", c.clientsAdd(), c.clientsList(), c.clientsShow(),
+	cmd := group("clients", "The agents that may use Sallyport", c.clientsAdd(), c.clientsList(), c.clientsShow(),
 		c.clientsGrant(), c.clientsRevoke(), c.clientsRotate(), c.clientsRemove())
+	cmd.Aliases = []string{"agents"} // as the pages call them
+	return cmd
 }
 
 func (c *command) clientsAdd() *cobra.Command {

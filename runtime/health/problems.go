@@ -129,7 +129,7 @@ func Kinds() []Kind {
 			Next: "If you restored a backup, review the plugins and approve them again; if not, somebody changed your data folder.",
 		},
 		{
-			Code: SealKeyUnreadable, Title: "The sealing key cannot be read", Severity: Failing,
+			Code: SealKeyUnreadable, Title: "The seal key cannot be read", Severity: Failing,
 			Text: always("The key that seals the approvals cannot be read, so none can be checked and nothing starts."),
 			Next: "Put the state folder's key file or the keyring's entry back, or review the plugins and approve them again.",
 		},
@@ -155,12 +155,12 @@ func Kinds() []Kind {
 			VisibleAfter: time.Second,
 		},
 		{
-			Code: SealKeyFile, Title: "The sealing key is a file", Severity: Warning,
+			Code: SealKeyFile, Title: "The seal key is in a file", Severity: Warning,
 			Text: always("Approvals are sealed with a key in a file, because no keyring is used for it. A program that runs as you can read it."),
 			Next: "Where there is a keyring, move it there: sallyport decisions seal-key keyring",
 		},
 		{
-			Code: SealKeyOpen, Title: "The sealing key is open to others", Severity: Warning,
+			Code: SealKeyOpen, Title: "The seal key is open to others", Severity: Warning,
 			Text: always("Other users of this computer can read or write the key that seals the approvals, so they could make approvals that count."),
 			Next: "Take that right away: chmod 600 seal.key in the folder keys of the state folder. Then review what is approved.",
 		},

@@ -15,11 +15,18 @@ export function action(record: Pick<Record, "action" | "reason">): string {
 /** Whether the agent is what the record is about, and not who did it. */
 const aboutAgent = (record: Record): boolean => record.action.startsWith("client.");
 
+/** Which of its things a record is about. That of a question is which question it was. */
+export function target(record: Pick<Record, "action" | "target">): string {
+  const words: { readonly [name: string]: string } = text.audit.targets;
+  const ofQuestion = ["ask", "allow", "deny", "expire", "start", "enable"].includes(record.action);
+  return (ofQuestion ? words[record.target] : undefined) ?? record.target;
+}
+
 /** What a record is about: the connector and what of it, or the setting, the secret, the agent. */
 export function about(record: Record): string {
   const agent = aboutAgent(record) ? record.client : "";
   const connector = [record.plugin, record.binding].filter(Boolean).join("/");
-  return [agent, connector, record.target].filter(Boolean).join(" · ") || record.client;
+  return [agent, connector, target(record)].filter(Boolean).join(" · ") || record.client;
 }
 
 /** Who did it: the agent, where it called something, and else the person or Sallyport. */

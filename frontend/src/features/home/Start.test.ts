@@ -5,10 +5,12 @@ import Start from "./Start.svelte";
 
 const notes = (state: string, reason = "") =>
   ({ id: "notes/main", plugin: "notes", server: "main", state, reason }) as Schemas["Connector"];
+const agent = (all: boolean) =>
+  ({ name: "claude", scope: { all, only: [] } }) as unknown as Schemas["Client"];
 const given = {
   connectors: [notes("approval_required", "never-approved")],
   decisions: [],
-  agents: 0,
+  agents: [],
   calls: [],
 };
 const href = (name: RegExp) => screen.getByRole("link", { name }).getAttribute("href");
@@ -37,12 +39,19 @@ it("leads to the agents once a plugin is allowed, then says what to do in the ag
   const { unmount } = render(Start, { ...given, connectors: [notes("enabled")] });
   expect(href(/Connect an agent…/)).toBe("#/clients");
   unmount();
-  render(Start, { ...given, connectors: [notes("enabled")], agents: 1 });
+  const second = render(Start, { ...given, connectors: [notes("enabled")], agents: [agent(false)] });
+  expect(href(/Choose what claude sees/)).toBe("#/clients/claude");
+  second.unmount();
+  render(Start, { ...given, connectors: [notes("enabled")], agents: [agent(true)] });
   expect(screen.queryByRole("link")).toBeNull();
   expect(screen.getByText(/ask it for something that the plugin does/)).toBeInTheDocument();
 });
 
 it("is gone once an agent called", () => {
-  render(Start, { ...given, agents: 1, calls: [{ action: "call", via: "mcp" } as Schemas["AuditRecord"]] });
+  render(Start, {
+    ...given,
+    agents: [agent(true)],
+    calls: [{ action: "call", via: "mcp" } as Schemas["AuditRecord"]],
+  });
   expect(screen.queryByRole("heading")).toBeNull();
 });

@@ -14,7 +14,7 @@ export const byAgent = (record: Schemas["AuditRecord"]): boolean =>
 /** The way from an empty installation to a tool that answers in an agent; nothing once it was walked. */
 export function steps(
   connectors: readonly Schemas["Connector"][],
-  agents: number,
+  agents: readonly Schemas["Client"][],
   calls: readonly Schemas["AuditRecord"][],
 ): Step[] {
   if (calls.some(byAgent)) {
@@ -22,7 +22,7 @@ export function steps(
   }
   return [
     { key: "allow", done: connectors.some(allowed) },
-    { key: "connect", done: agents > 0 },
+    { key: "connect", done: agents.some((a) => a.scope.all || a.scope.only.length > 0) },
     { key: "call", done: false },
   ];
 }

@@ -1,0 +1,18 @@
+import type { Schemas } from "../../api/client";
+import { text } from "../../text";
+
+/** What a line of a question's journal says, in words; what this page does not know by its own name as it is. */
+export function told({ event, detail }: Pick<Schemas["ApprovalsJournalEntry"], "event" | "detail">): string {
+  const events: Readonly<Record<string, string>> = text.review.events;
+  const said = events[event];
+  if (said === undefined) {
+    return [event, detail].filter(Boolean).join(" ");
+  }
+  if (event === "asked") {
+    const what = /^(run|tools) [a-z]+$/.exec(detail)?.[1];
+    const asks: Readonly<Record<string, string>> = text.review.askedOf;
+    return [said, what ? asks[what] : (asks[detail] ?? detail)].filter(Boolean).join(" ");
+  }
+  // Another question's name says nothing to a person.
+  return event === "superseded" || detail === "" ? said : `${said}: ${detail}`;
+}
