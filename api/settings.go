@@ -46,10 +46,11 @@ type Retention struct {
 	Since   *time.Time `json:"since,omitempty"` // of the oldest
 }
 
-// Defaults are what holds where nobody chose: they cannot be changed here.
+// Defaults are what holds for everything that says nothing else. The first two can be
+// changed here.
 type Defaults struct {
 	QuestionSeconds int            `json:"questionSeconds"` // how long a question waits
-	IdleSeconds     int            `json:"idleSeconds"`     // after which a server that nobody uses is stopped
+	IdleSeconds     int            `json:"idleSeconds"`     // after which a server that nobody uses is stopped; 0 never
 	AnswerSeconds   int            `json:"answerSeconds"`   // how long the answer "8 hours" holds
 	Budget          plugins.Budget `json:"budget"`
 }
@@ -69,6 +70,14 @@ type SettingsChange struct {
 	AnswerOnlyInWindow *bool            `json:"answerOnlyInWindow,omitempty"`
 	ConsoleInBrowser   *bool            `json:"consoleInBrowser,omitempty"`
 	Retention          *RetentionChange `json:"retention,omitempty"`
+	Times              *TimesChange     `json:"times,omitempty"`
+}
+
+// TimesChange sets what is given, in whole minutes; a negative number goes back to what
+// holds where nobody chose, and 0 for idle is never.
+type TimesChange struct {
+	QuestionMinutes *int `json:"questionMinutes,omitempty"`
+	IdleMinutes     *int `json:"idleMinutes,omitempty"`
 }
 
 // RetentionChange is how much of the audit is to be kept.
@@ -95,7 +104,7 @@ var settingsRoutes = []Route{{
 	Summary: "What holds for the whole installation: who may answer, where plugins are looked for, how much is kept, versions.", Answer: Settings{}, Serve: (*Server).showSettings,
 }, {
 	Method: http.MethodPost, Path: "/v1/settings", Access: Operator,
-	Summary: "Says whether only the window may answer (only the window may say it), whether a browser may open a console, or how much of the audit is kept.",
+	Summary: "Says whether only the window may answer (only the window may say it), whether a browser may open a console, how much of the audit is kept, or how long questions wait and unused servers run.",
 	Body:    SettingsChange{}, Answer: Settings{}, Serve: (*Server).changeSettings,
 }, {
 	Method: http.MethodPost, Path: "/v1/sources", Access: Operator,
@@ -131,18 +140,20 @@ func (s *Server) changeSettings(c Caller, r *http.Request) (any, error) {
 // changeSetting changes the one setting that is named: of two, half might be refused.
 func (s *Server) changeSetting(c Caller, r *http.Request, change SettingsChange) error {
 	named := 0
-	for _, is := range []bool{change.AnswerOnlyInWindow != nil, change.ConsoleInBrowser != nil, change.Retention != nil} {
+	for _, is := range []bool{change.AnswerOnlyInWindow != nil, change.ConsoleInBrowser != nil, change.Retention != nil, change.Times != nil} {
 		if is {
 			named++
 		}
 	}
 	switch {
 	case named != 1:
-		return coded.New("bad-request", "one of answerOnlyInWindow, consoleInBrowser and retention is given")
+		return coded.New("bad-request", "one of answerOnlyInWindow, consoleInBrowser, retention and times is given")
 	case change.AnswerOnlyInWindow != nil:
 		return s.host.Gate.SetAnswerOnlyInGUI(r.Context(), *change.AnswerOnlyInWindow, s.by(c))
 	case change.ConsoleInBrowser != nil:
 		return s.host.Gate.SetConsoleInBrowser(r.Context(), *change.ConsoleInBrowser, s.by(c))
+	case change.Times != nil:
+		return s.host.SetTimes(r.Context(), host.ConfiguredTimes(*change.Times), s.by(c))
 	}
 	return s.host.SetAuditKeeping(r.Context(), approvals.Keeping{Days: change.Retention.Days, Records: change.Retention.Records}, s.by(c))
 }
@@ -187,7 +198,7 @@ func (s *Server) settings(r *http.Request) (Settings, error) {
 	}
 	return Settings{
 		AnswerOnlyInWindow: s.host.Gate.AnswerOnlyInGUI(), ConsoleInBrowser: s.host.Gate.ConsoleInBrowser(), Folders: s.host.PluginFolders(), Sources: s.sources(), Retention: retention,
-		Defaults: Defaults{QuestionSeconds: int(approvals.DefaultDecisionTTL.Seconds()), IdleSeconds: int(host.IdleAfter.Seconds()),
+		Defaults: Defaults{QuestionSeconds: int(s.host.Times().Question.Seconds()), IdleSeconds: int(s.host.Times().Idle.Seconds()),
 			AnswerSeconds: int(approvals.StandingTime.Seconds()), Budget: plugins.Budget{}.Effective()},
 		Versions: s.versions(),
 	}, nil

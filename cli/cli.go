@@ -116,7 +116,7 @@ First steps:
 		c.startCommand(), c.stopCommand(), c.restartCommand(),
 		c.loginCommand(), c.logoutCommand(),
 		c.decisionsCommand(), c.policyCommand(), c.envCommand(), c.consoleCommand(), c.callCommand(), c.toolsCommand(),
-		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.auditCommand(), c.versionCommand(),
+		c.clientsCommand(), c.mcpCommand(), c.secretsCommand(), c.configCommand(), c.timesCommand(), c.auditCommand(), c.versionCommand(),
 		c.importCommand(), c.connectCommand(),
 		c.sourcesCommand(), c.autostartCommand(), c.updatesCommand(), c.diagnosticsCommand(),
 	)

@@ -16,7 +16,7 @@ type helpGroup struct {
 func helpGroups() []helpGroup {
 	return []helpGroup{
 		{"Look:", []string{"open", "tray", "serve", "status", "health", "doctor", "audit"}},
-		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "digest"}},
+		{"Get plugins and servers:", []string{"plugins", "install", "update", "undo", "uninstall", "vendor", "connectors", "import", "config", "times", "digest"}},
 		{"Decide:", []string{"approve", "deny", "revoke", "enable", "disable", "diff", "env", "decisions", "policy"}},
 		{"Run:", []string{"start", "stop", "restart"}},
 		{"Let agents in:", []string{"connect", "clients", "tools", "call", "mcp"}},

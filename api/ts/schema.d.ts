@@ -5244,7 +5244,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Says whether only the window may answer (only the window may say it), whether a browser may open a console, or how much of the audit is kept. */
+        /** Says whether only the window may answer (only the window may say it), whether a browser may open a console, how much of the audit is kept, or how long questions wait and unused servers run. */
         post: {
             parameters: {
                 query?: never;
@@ -6611,6 +6611,7 @@ export interface components {
             answerOnlyInWindow?: boolean;
             consoleInBrowser?: boolean;
             retention?: components["schemas"]["RetentionChange"];
+            times?: components["schemas"]["TimesChange"];
         };
         Skill: {
             description: string;
@@ -6648,6 +6649,10 @@ export interface components {
             startedAt: string;
             version: string;
             waiting: number;
+        };
+        TimesChange: {
+            idleMinutes?: number;
+            questionMinutes?: number;
         };
         Tool: {
             class: string;

@@ -98,7 +98,7 @@ func (g *Gate) newDecision(m matter, stage Stage, by By) *Decision {
 	return &Decision{
 		Schema: schemaVersion, ID: newDecisionID(), Kind: KindApproval, Stage: stage,
 		Action: g.actionFor(m.id, stage, m.identity), Plugin: m.id.Plugin, Server: m.id.Server,
-		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL),
+		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL()),
 		State: DecisionOpen, AskedBy: by, Identity: m.identity, Fields: m.fields, Path: m.path,
 	}
 }

@@ -182,7 +182,7 @@ func (g *Gate) AskBundle(ctx context.Context, action string, q BundleQuestion, b
 	q.Servers = present(q.Servers)
 	d := &Decision{
 		Schema: schemaVersion, ID: newDecisionID(), Kind: KindApproval, Stage: StageBundle, Action: action, Plugin: q.Plugin,
-		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL), State: DecisionOpen,
+		Options: []string{Allow, Deny}, CreatedAt: now, ExpiresAt: now.Add(g.cfg.DecisionTTL()), State: DecisionOpen,
 		AskedBy: by, Identity: identity, Bundle: &q,
 	}
 	if err := g.ask(ctx, newTransaction(), d, by); err != nil {

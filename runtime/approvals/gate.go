@@ -47,8 +47,8 @@ type Config struct {
 	Keeper *Keeper
 	KeyDir string
 	Now    func() time.Time // nil: time.Now
-	// DecisionTTL is how long a question waits; zero: DefaultDecisionTTL.
-	DecisionTTL time.Duration
+	// DecisionTTL is how long a question waits that is asked now; nil: DefaultDecisionTTL.
+	DecisionTTL func() time.Duration
 	// CallTTL is how long a call waits for one; zero: DefaultCallTTL.
 	CallTTL time.Duration
 	Logger  *slog.Logger // may be nil
@@ -130,8 +130,8 @@ func Open(ctx context.Context, cfg Config) (*Gate, error) {
 	if g.cfg.Now == nil {
 		g.cfg.Now = time.Now
 	}
-	if g.cfg.DecisionTTL <= 0 {
-		g.cfg.DecisionTTL = DefaultDecisionTTL
+	if g.cfg.DecisionTTL == nil {
+		g.cfg.DecisionTTL = func() time.Duration { return DefaultDecisionTTL }
 	}
 	if g.cfg.CallTTL <= 0 {
 		g.cfg.CallTTL = DefaultCallTTL

@@ -42,7 +42,7 @@ func (g *Gate) ProbeWaits(ctx context.Context, decision string, why *coded.Error
 func (g *Gate) settleProbes(ctx context.Context) error {
 	for _, d := range g.decisions {
 		if d.State != DecisionProbing || d.Code != "oauth-login-needed" || d.AnsweredAt == nil || g.probes[d.ID] != nil ||
-			!g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL)) {
+			!g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL())) {
 			continue
 		}
 		g.probes[d.ID] = &probe{life: newLife(), waits: &coded.Error{Code: "oauth-login-needed",

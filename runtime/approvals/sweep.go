@@ -66,7 +66,7 @@ func (g *Gate) expire(ctx context.Context) error {
 func (g *Gate) endForgottenTries(ctx context.Context) error {
 	forgotten := false
 	for id := range g.probes {
-		if d := g.decisions[id]; d == nil || !g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL)) {
+		if d := g.decisions[id]; d == nil || !g.now().Before(d.AnsweredAt.Add(g.cfg.DecisionTTL())) {
 			g.endProbe(id, coded.New("interrupted", "the first try took too long"))
 			forgotten = true
 		}

@@ -25,6 +25,8 @@ type Configuration struct {
 	PluginFolders []string `json:"pluginFolders"`
 	// Connectors adds to single connectors, by PLUGIN/SERVER: see plugins.Overlay.
 	Connectors json.RawMessage `json:"connectors"`
+	// Times are how long questions wait and unused servers run.
+	Times ConfiguredTimes `json:"times"`
 }
 
 // newCatalog reads the configuration once. One that cannot be read is a health
@@ -37,6 +39,12 @@ func (h *Host) newCatalog() *plugins.Catalog {
 	var overlays map[string]plugins.Overlay
 	if err == nil && len(configuration.Connectors) > 0 {
 		overlays, err = plugins.ParseOverlays(configuration.Connectors)
+	}
+	times, wrong := configuration.Times.effective()
+	if wrong != nil {
+		err = errors.Join(err, wrong)
+	} else {
+		h.times.Store(&times)
 	}
 	if err != nil {
 		h.log.Error("the configuration cannot be used", "error", err)

@@ -125,6 +125,7 @@ type Host struct {
 	path          sharedPath
 	catalog       atomic.Pointer[plugins.Catalog] // replaced when config.json changes
 	configStamp   atomic.Pointer[filestamp.Stamp] // of the config.json that the catalog has
+	times         atomic.Pointer[Times]           // that it says
 	listing       listing
 	configuring   sync.Mutex // one change of the operator's own files at a time
 	catalogs      catalogs
@@ -271,10 +272,11 @@ func (h *Host) openGate(ctx context.Context) error {
 	h.Gate, err = approvals.Open(ctx, approvals.Config{
 		DB: h.Store, Audit: h.Audit, Snapshots: h.Snapshots, Cache: cache, Keeper: keeper,
 		Connector: h.connector, ConnectorNow: h.connectorNow, Connectors: h.connectorIDs,
-		Parent:     env.ParentOf(runtime.GOOS, h.config.Environ),
-		UserPath:   h.path.wait,
-		PluginData: h.Places.PluginData,
-		Now:        h.config.Now, Logger: h.log,
+		Parent:      env.ParentOf(runtime.GOOS, h.config.Environ),
+		UserPath:    h.path.wait,
+		PluginData:  h.Places.PluginData,
+		DecisionTTL: func() time.Duration { return h.Times().Question },
+		Now:         h.config.Now, Logger: h.log,
 	})
 	if err == nil {
 		h.fetchKey()

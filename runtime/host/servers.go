@@ -21,14 +21,10 @@ import (
 // errReplaced is why a running server stops when it is approved anew.
 var errReplaced = coded.New("superseded", "the connector is being approved anew")
 
-// IdleAfter is how long a server may be unused before it is stopped; the next
-// call starts it again.
-const IdleAfter = 30 * time.Minute
-
 func (h *Host) poolConfig() mcp.Config {
 	return mcp.Config{
 		Processes: recordedStarter{h.Audit, mcp.Processes(h.Processes), h.forStart, h.startFailed}, Gate: h.Gate, Version: h.Version, Events: h.fromPool, Headers: h.headers, Bearer: h.bearer, Network: h.config.Network,
-		IdleAfter: IdleAfter, Now: h.config.Now, Logger: h.log,
+		IdleAfter: func() time.Duration { return h.Times().Idle }, Now: h.config.Now, Logger: h.log,
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 func (p *Pool) watch(s *Session) {
 	defer close(s.over)
 	var idle <-chan time.Time
-	if p.config.IdleAfter > 0 {
-		ticker := time.NewTicker(max(p.config.IdleAfter/4, time.Millisecond))
+	if p.config.IdleAfter != nil {
+		ticker := time.NewTicker(idleLook(p.config.IdleAfter()))
 		defer ticker.Stop()
 		idle = ticker.C
 	}
@@ -28,8 +28,8 @@ func (p *Pool) watch(s *Session) {
 			s.conn.Close(s.permit.Err())
 			over = true
 		case <-idle:
-			unused := p.config.Now().Sub(time.Unix(0, s.used.Load()))
-			if s.conn.InFlight() == 0 && unused >= p.config.IdleAfter {
+			limit, unused := p.config.IdleAfter(), p.config.Now().Sub(time.Unix(0, s.used.Load()))
+			if limit > 0 && s.conn.InFlight() == 0 && unused >= limit {
 				s.conn.Close(coded.New("idle", "nobody used the server for a while"))
 				over = true
 			}
@@ -45,6 +45,15 @@ func (p *Pool) watch(s *Session) {
 		return
 	}
 	p.crashed(s.id, s.pid, s.since, cause)
+}
+
+// idleLook is the time between two looks at whether a server is used: short enough for
+// a limit of d, and for another limit that is chosen meanwhile.
+func idleLook(d time.Duration) time.Duration {
+	if d <= 0 {
+		return time.Minute
+	}
+	return min(max(d/4, time.Millisecond), time.Minute)
 }
 
 // crashed holds the next start back, or parks the connector.

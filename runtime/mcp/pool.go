@@ -30,8 +30,8 @@ type Config struct {
 	// CallTimeout bounds a call (10 minutes unless set), StartTimeout everything
 	// between a grant and the first list (60 s unless set).
 	CallTimeout, StartTimeout time.Duration
-	// IdleAfter stops a server that nobody has used for so long; 0 never does.
-	IdleAfter time.Duration
+	// IdleAfter stops a server that nobody has used for so long; 0 never does. nil is never.
+	IdleAfter func() time.Duration
 	// Headers gives the values of a dialled connector's headers; nil takes them as
 	// they are declared.
 	Headers func(ctx context.Context, l approvals.Launch) (map[string]string, error)

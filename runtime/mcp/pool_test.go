@@ -353,7 +353,7 @@ func TestStopEndsAStartToo(t *testing.T) {
 
 func TestIdleServersStop(t *testing.T) {
 	events := make(chan Event, 8)
-	p, _ := newTestPool(t, "polite", Config{IdleAfter: 30 * time.Millisecond, Events: func(e Event) { events <- e }})
+	p, _ := newTestPool(t, "polite", Config{IdleAfter: func() time.Duration { return 30 * time.Millisecond }, Events: func(e Event) { events <- e }})
 	if _, err := use(t.Context(), p, "slow", `{"ms":100}`); err != nil {
 		t.Fatal("a call in flight is use:", err)
 	}

@@ -4,6 +4,8 @@ function size(bytes: number): string {
   return `${(bytes / 1024 ** step).toFixed(1)} ${"KMG"[step - 1]}iB`;
 }
 
+const hours = (n: number): string => (n === 1 ? "1 hour" : `${n} hours`);
+
 /** Every sentence of the interface, in English. Another language is another file of this shape. */
 export const en = {
   app: {
@@ -837,8 +839,15 @@ export const en = {
       cpu: "Processor time of a server in an hour",
       processes: "Processes of a server",
       calls: "Calls of a server at a time",
-      minutes: (n: number) => (n === 1 ? "1 minute" : `${n} minutes`),
-      hours: (n: number) => (n === 1 ? "1 hour" : `${n} hours`),
+      hours,
+      length: (minutes: number) =>
+        minutes === 0
+          ? "never"
+          : minutes % 60 === 0
+            ? hours(minutes / 60)
+            : minutes === 1
+              ? "1 minute"
+              : `${minutes} minutes`,
       more: "The budget of one connector is changed in config.json, and is then asked about.",
     },
     size,

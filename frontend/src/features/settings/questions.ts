@@ -107,6 +107,9 @@ export const useRetention = () =>
     answer(api.POST("/v1/settings", { body: { retention } })),
   );
 
+export const useTimes = () =>
+  useSettingsChange((times: Schemas["TimesChange"]) => answer(api.POST("/v1/settings", { body: { times } })));
+
 export const useAutostart = () =>
   createQuery(() => ({ queryKey: [...keys.autostart], queryFn: () => answer(api.GET("/v1/autostart")) }));
 
