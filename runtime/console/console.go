@@ -319,17 +319,38 @@ func (c *Consoles) Stop(ctx context.Context, id string, by approvals.By) (Info, 
 
 // StopWhere ends the consoles whose grant is chosen, for a reason.
 func (c *Consoles) StopWhere(ctx context.Context, chosen func(approvals.Grant) bool, reason *coded.Error) {
+	c.stopEach(ctx, func(one *console) *coded.Error {
+		if chosen(one.grant) {
+			return reason
+		}
+		return nil
+	})
+}
+
+// StopRefused ends the consoles of those who may have none now: may says why.
+func (c *Consoles) StopRefused(ctx context.Context, may func(approvals.By) error) {
+	c.stopEach(ctx, func(one *console) *coded.Error {
+		var why *coded.Error
+		errors.As(may(one.now().By), &why)
+		return why
+	})
+}
+
+// stopEach ends those that there is a reason for, all at once.
+func (c *Consoles) stopEach(ctx context.Context, reason func(*console) *coded.Error) {
 	c.mu.Lock()
-	var found []*console
+	var open []*console
 	for _, one := range c.all {
-		if !one.now().Ended && chosen(one.grant) {
-			found = append(found, one)
+		if !one.now().Ended {
+			open = append(open, one)
 		}
 	}
 	c.mu.Unlock()
 	var stops sync.WaitGroup
-	for _, one := range found {
-		stops.Go(func() { one.end(ctx, reason) })
+	for _, one := range open {
+		if why := reason(one); why != nil {
+			stops.Go(func() { one.end(ctx, why) })
+		}
 	}
 	stops.Wait()
 }

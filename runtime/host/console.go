@@ -50,9 +50,18 @@ func (h *Host) OpenConsole(ctx context.Context, id plugins.ID, o console.Options
 		h.Consoles.StopWhere(context.WithoutCancel(ctx), func(g approvals.Grant) bool { return g.ID() == id }, secretChangedError())
 		return console.Info{}, secretChangedError()
 	}
+	if err := h.Gate.MayUseConsole(o.By); err != nil { // it was taken away meanwhile
+		h.closeConsolesRefused(context.WithoutCancel(ctx))
+		return console.Info{}, err
+	}
 	h.tellStarted(id)
 	h.Events.add("console", info.ID, "open")
 	return info, nil
+}
+
+// closeConsolesRefused ends the consoles whose way in may have none any more.
+func (h *Host) closeConsolesRefused(ctx context.Context) {
+	h.Consoles.StopRefused(ctx, h.Gate.MayUseConsole)
 }
 
 // consoleGrant is what a console of id takes, for one who may have it.

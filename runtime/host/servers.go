@@ -217,6 +217,9 @@ func (h *Host) fromGate(e approvals.Event) {
 	if e.Kind == "connector" && (e.Code == "revoked" || e.Code == "uninstalled") {
 		h.work.Go(func() { h.forgetLogins(e.ID) })
 	}
+	if e.Kind == "settings" {
+		h.work.Go(func() { h.closeConsolesRefused(context.WithoutCancel(h.ctx)) })
+	}
 	h.Events.add(e.Kind, e.ID.String(), e.Code)
 }
 
