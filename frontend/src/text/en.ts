@@ -432,6 +432,12 @@ export const en = {
     lately: "What it did lately",
     didNothing: "Nothing is on record.",
     manifest: "Problems of its manifest",
+    formats: {
+      "agent-plugins-1.0.0": "Agent Plugins 1.0.0",
+      claude: "Claude Code plugin",
+      codex: "Codex plugin",
+      connectors: "written down by you",
+    },
     parts: "Parts of this page",
     tabs: {
       overview: "Overview",
@@ -853,7 +859,7 @@ export const en = {
     size,
     system: "System",
     engine: "Shown by",
-    schema: "Database",
+    schema: "Database version",
     places: {
       "data/plugins": "installed with Sallyport",
       bundled: "comes with Sallyport",
@@ -899,7 +905,7 @@ export const en = {
     andMore: (n: number) => `and ${n} more`,
     nextSee: "Next: let it see a plugin, below.",
     nextCall:
-      "Next: start the agent again and ask it for something that a plugin does. It has not called yet.",
+      "Next: once its configuration has what stands under “How it connects”, start it again and ask it for something that a plugin does.",
     startNone: "Nothing yet: I choose afterwards",
     startAll: "Everything that is enabled, now and later",
     sessions: (n: number) => (n === 1 ? "1 open session" : `${n} open sessions`),
@@ -1004,6 +1010,14 @@ export const en = {
   },
   audit: {
     title: "Audit",
+    vias: {
+      mcp: "its connection",
+      agent: "its connection",
+      browser: "a browser",
+      window: "the window",
+      cli: "the command line",
+      sallyport: "Sallyport itself",
+    },
     targets: { run: "to run", tools: "its tools", probe: "for a first try" },
     timeline: "What happened, newest first",
     empty: "Nothing is on record yet.",
@@ -1109,7 +1123,7 @@ export const en = {
     text: "A browser gets in by a one-time link. In a terminal, run:",
     command: "sallyport open",
   },
-  notFound: { title: "There is nothing here", text: "The address names no page." },
+  notFound: { title: "There is nothing here", text: "The address names no page.", home: "Go to Home" },
   time: {
     now: "just now",
     minutes: (n: number) => (n === 1 ? "a minute ago" : `${n} minutes ago`),

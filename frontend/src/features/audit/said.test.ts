@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
-import { about, action, who } from "./said";
+import { about, action, shown, who } from "./said";
 
 const record = (over: Partial<Schemas["AuditRecord"]>): Schemas["AuditRecord"] => ({
   seq: 1,
@@ -28,7 +28,16 @@ describe("a record", () => {
   it("of a call is about the tool, by the agent", () => {
     const call = record({ plugin: "notes", binding: "main", target: "read", client: "claude", via: "mcp" });
     expect(about(call)).toBe("notes/main · read");
-    expect(who(call)).toBe("claude (mcp)");
+    expect(who(call)).toBe("claude");
+  });
+  it("of an answer to an agent's call is by who answered", () => {
+    expect(who(record({ action: "allow", client: "claude", via: "browser" }))).toBe("sam (browser)");
+    expect(who(record({ action: "start", actor: "sallyport", via: "sallyport" }))).toBe("Sallyport");
+  });
+  it("shows its result in a word, and one that is not known as it is", () => {
+    expect(shown(record({ result: "ok" }), "result")).toBe("done");
+    expect(shown(record({ via: "mcp" }), "via")).toBe("its connection");
+    expect(shown(record({ via: "pigeon" }), "via")).toBe("pigeon");
   });
   it("of a new agent is about the agent, by the person", () => {
     const add = record({ action: "client.add", client: "claude" });

@@ -29,8 +29,16 @@ export function about(record: Record): string {
   return [agent, connector, target(record)].filter(Boolean).join(" · ") || record.client;
 }
 
-/** Who did it: the agent, where it called something, and else the person or Sallyport. */
+/** Who did it: the agent, where it came by its own connection, and else the person or Sallyport. */
 export function who(record: Record): string {
-  const agent = !aboutAgent(record) && record.client !== "" && about(record) !== record.client;
-  return `${agent ? record.client : record.actor} (${record.via})`;
+  if (record.client !== "" && (record.via === "mcp" || record.via === "agent")) {
+    return record.client;
+  }
+  return record.actor === record.via ? text.app.name : `${record.actor} (${record.via})`;
+}
+
+/** What is shown of one field, where the record has a word that is not for reading. */
+export function shown(record: Record, field: "via" | "result"): string {
+  const words: { readonly [name: string]: string } = field === "via" ? text.audit.vias : text.audit.results;
+  return words[record[field]] ?? record[field];
 }

@@ -9,6 +9,8 @@ export const useClient = (name: () => string) =>
   createQuery(() => ({
     queryKey: [...keys.clients, "one", name()],
     queryFn: () => answer(api.GET("/v1/clients/{name}", { params: { path: { name: name() } } })),
+    // That it was seen is no event.
+    refetchInterval: 5000,
   }));
 
 export const useTools = () =>

@@ -8,6 +8,9 @@ export const useRefusals = () =>
     queryKey: [...keys.audit, "refused"],
     queryFn: () =>
       answer(api.GET("/v1/plugins/audit", { params: { query: { result: "refused", limit: "5" } } })),
+    // A call is no event of its own.
+    refetchInterval: 4000,
+    staleTime: 0,
   }));
 
 /** The calls of late, newest first. */
@@ -16,4 +19,6 @@ export const useCalls = () =>
     queryKey: [...keys.audit, "called"],
     queryFn: () =>
       answer(api.GET("/v1/plugins/audit", { params: { query: { action: "call", limit: "50" } } })),
+    refetchInterval: 4000,
+    staleTime: 0,
   }));
