@@ -120,7 +120,7 @@ func (p *person) says(want string) {
 		}
 		_ = p.cmd.Wait()
 		p.t.Fatalf("the person at the browser says %q and not %q:\n%s", line, want, p.errs.String())
-	case <-time.After(3 * time.Minute):
+	case <-time.After(8 * time.Minute):
 		p.t.Fatalf("the person at the browser never says %q:\n%s", want, p.errs.String())
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"sallyport/internal/fakeserver/fakeservertest"
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 	if most := flag.Lookup("test.parallel"); most.Value.String() == most.DefValue && runtime.GOMAXPROCS(0) < together {
 		_ = most.Value.Set(strconv.Itoa(together))
 	}
+	heedSignals()
 	dir, err := os.MkdirTemp("", "sallyport-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,6 +58,16 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// heedSignals: under nohup, or in the background of a shell, signals are ignored, by the
+// children too, and a script cannot take that back. Tests send these.
+func heedSignals() {
+	for _, one := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if signal.Ignored(one) {
+			signal.Notify(make(chan os.Signal, 1), one)
+		}
+	}
 }
 
 func goBuild(name, pkg string, race bool, tags ...string) (string, error) {

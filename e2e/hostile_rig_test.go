@@ -189,7 +189,9 @@ func (s *sidecar) call(id, tool string) (int, []byte) {
 	return s.send("POST", "/v1/plugins/"+id+"/call", `{"tool":"`+tool+`","args":{}}`)
 }
 
-func (s *sidecar) send(method, path, body string) (int, []byte) { return s.sendVia("", method, path, body) }
+func (s *sidecar) send(method, path, body string) (int, []byte) {
+	return s.sendVia("", method, path, body)
+}
 
 // sendVia is send for somebody who says which way they come in; "" is the plain API.
 func (s *sidecar) sendVia(via, method, path, body string) (int, []byte) {

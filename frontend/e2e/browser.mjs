@@ -6,6 +6,9 @@ import { chromium } from "playwright-core";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** How long a page may take to show what it has to, on a busy machine. */
+const patience = 120_000;
+
 /** Opens the pages and collects what no page may do: errors, violations of the policy, requests elsewhere. */
 export async function openPages({ url, size = { width: 1280, height: 800 }, scheme = "light", state }) {
   const browser = await chromium.launch({
@@ -14,6 +17,7 @@ export async function openPages({ url, size = { width: 1280, height: 800 }, sche
   });
   const context = await browser.newContext({ viewport: size, colorScheme: scheme, storageState: state });
   const page = await context.newPage();
+  page.setDefaultTimeout(patience);
   const wrong = [];
   const origin = new URL(url).origin;
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));

@@ -86,9 +86,10 @@ try {
   tell("denied");
   await heard();
 
-  // A call that waits is answered here.
+  // A call that waits is answered here; those that were answered are in a section of their own.
   await page.goto(`${origin}/#/review`);
-  await page.getByRole("link", { name: /wants fake\/main to run echo/ }).click();
+  const waiting = page.locator("main li:not(section li)");
+  await waiting.getByRole("link", { name: /wants fake\/main to run echo/ }).click();
   await page.getByText("see me").waitFor();
   await see("review-call");
   await page.getByRole("button", { name: "Allow this call" }).click();
