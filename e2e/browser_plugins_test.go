@@ -104,7 +104,6 @@ func (h *home) addMany(t *testing.T, n int) {
 // search follows every letter, and the end is reached; a plugin whose texts try
 // everything is shown as text.
 func TestAThousandPluginsInABrowser(t *testing.T) {
-	t.Parallel()
 	h := newHome(t)
 	h.addMany(t, 1000)
 	h.addFake("hostile", "polite")
