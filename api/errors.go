@@ -43,6 +43,7 @@ var statusOf = map[string]int{
 	"token-unknown":        http.StatusUnauthorized,
 	"not-allowed":          http.StatusForbidden,
 	"answer-not-allowed":   http.StatusForbidden,
+	"link-of-another-user": http.StatusForbidden,
 	"host-refused":         http.StatusForbidden,
 	"origin-refused":       http.StatusForbidden,
 	"permission-denied":    http.StatusForbidden,
