@@ -22,7 +22,7 @@ func (c *command) openCommand() *cobra.Command {
 		Use: "open", Short: "Open Sallyport's pages in the browser", Args: exactly(),
 		Long: `Open Sallyport's pages in the browser of this system, by a one-time address that
 holds for two minutes and signs that browser in. With --print the address is printed
-instead. A sidecar is started where none runs, but with --no-start.`,
+instead. A sidecar is started where none runs, unless --no-start is given.`,
 		Example: "  sallyport open\n  sallyport open --print\n  sallyport open --review d-abc…",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := c.pageLink
@@ -51,7 +51,7 @@ instead. A sidecar is started where none runs, but with --no-start.`,
 	}
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address and open nothing")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "fail where no sidecar runs or no browser can be opened, for use by another program")
-	cmd.Flags().StringVar(&review, "review", "", "open the review of the decision with this ID")
+	cmd.Flags().StringVar(&review, "review", "", "open the review of the decision with this `ID`")
 	_ = cmd.RegisterFlagCompletionFunc("review", c.completeDecision) // the flag is there
 	return cmd
 }
