@@ -925,6 +925,7 @@ export const en = {
     howConnects: "How it connects",
     address: "Address",
     header: "Header",
+    headerNew: "with the token in the place of …",
     headerWhy: "its token, which was shown once",
     command: "Or a command",
     commandWhy: "for agents that start their servers; it needs no token",
