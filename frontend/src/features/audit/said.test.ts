@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
-import { about, action, shown, who } from "./said";
+import { about, action, reason, shown, who } from "./said";
 
 const record = (over: Partial<Schemas["AuditRecord"]>): Schemas["AuditRecord"] => ({
   seq: 1,
@@ -33,6 +33,10 @@ describe("a record", () => {
   it("of an answer to an agent's call is by who answered", () => {
     expect(who(record({ action: "allow", client: "claude", via: "browser" }))).toBe("sam (browser)");
     expect(who(record({ action: "start", actor: "sallyport", via: "sallyport" }))).toBe("Sallyport");
+  });
+  it("has a reason in words, and one that is not known by its code", () => {
+    expect(reason("artifact-changed")).toBe("its files changed");
+    expect(reason("of-tomorrow")).toBe("of-tomorrow");
   });
   it("shows its result in a word, and one that is not known as it is", () => {
     expect(shown(record({ result: "ok" }), "result")).toBe("done");

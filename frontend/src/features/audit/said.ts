@@ -37,6 +37,12 @@ export function who(record: Record): string {
   return record.actor === record.via ? text.app.name : `${record.actor} (${record.via})`;
 }
 
+/** Why, in words; a reason that has none here keeps its code. */
+export function reason(code: string): string {
+  const words: { readonly [name: string]: string } = text.audit.reasons;
+  return words[code] ?? code;
+}
+
 /** What is shown of one field, where the record has a word that is not for reading. */
 export function shown(record: Record, field: "via" | "result"): string {
   const words: { readonly [name: string]: string } = field === "via" ? text.audit.vias : text.audit.results;

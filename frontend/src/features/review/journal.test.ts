@@ -4,6 +4,7 @@ import { told } from "./journal";
 it.each([
   ["asked", "run install", "Asked whether it may run"],
   ["asked", "tools upgrade", "Asked which tools agents may call"],
+  ["asked", "bundle install", "Asked about an installation"],
   ["asked", "update", "Asked about an update"],
   ["asked", "add_note", "Asked add_note"],
   ["probed", "4 tools", "Tried once: 4 tools"],

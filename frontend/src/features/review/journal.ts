@@ -9,7 +9,7 @@ export function told({ event, detail }: Pick<Schemas["ApprovalsJournalEntry"], "
     return [event, detail].filter(Boolean).join(" ");
   }
   if (event === "asked") {
-    const what = /^(run|tools) [a-z]+$/.exec(detail)?.[1];
+    const what = /^(?:(run|tools) [a-z]+|bundle ([a-z]+))$/.exec(detail)?.slice(1).find(Boolean);
     const asks: Readonly<Record<string, string>> = text.review.askedOf;
     return [said, what ? asks[what] : (asks[detail] ?? detail)].filter(Boolean).join(" ");
   }
