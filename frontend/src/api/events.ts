@@ -42,10 +42,9 @@ async function follow(
       if (!page.complete || after === undefined) {
         await client.invalidateQueries();
       }
-      for (const event of page.events) {
-        for (const key of concerns[event.kind] ?? []) {
-          void client.invalidateQueries({ queryKey: key });
-        }
+      // Each question once, however much happened: a thousand plugins come with a thousand events.
+      for (const key of new Set(page.events.flatMap((event) => concerns[event.kind] ?? []))) {
+        void client.invalidateQueries({ queryKey: key });
       }
       after = page.last;
     } catch (error) {
