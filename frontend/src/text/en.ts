@@ -347,6 +347,8 @@ export const en = {
       asked: "Asked",
       allowed: "Allowed",
       denied: "Denied",
+      done: "Done",
+      failed: "Could not be done",
       probed: "Tried once",
       "probe-failed": "The first try came to nothing",
       "probe-cancelled": "The first try was cancelled",
