@@ -36,8 +36,7 @@ try {
   );
   expect(!kept.includes(token) && !page.url().includes(token), "the token stays in the browser");
 
-  // What it sees, one tool at a time, with a way back.
-  await page.getByRole("link", { name: /claude & co/ }).click();
+  // It leads on to what it sees: one tool at a time, with a way back.
   await page.getByRole("heading", { name: "claude & co" }).waitFor();
   await main.locator("summary").first().click();
   await page.getByRole("button", { name: "Let it see fake/main:echo" }).click();
