@@ -220,3 +220,38 @@ func TestDigestExampleOfTheContractIsTrue(t *testing.T) {
 	}
 	t.Error("the example was not found")
 }
+
+// TestEveryPackageIsInTheArchitecture: a newcomer finds each folder of Go in the tables of
+// ARCHITECTURE.md; helpers by their own name.
+func TestEveryPackageIsInTheArchitecture(t *testing.T) {
+	root, files := tree(t)
+	page, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		top := strings.Split(file.Package, "/")
+		name := file.Package
+		switch top[0] {
+		case ".", "testdata":
+			continue
+		case "internal":
+			name = top[1]
+		case "runtime", "api":
+			name = strings.Join(top[:min(2, len(top))], "/")
+		default:
+			name = top[0]
+		}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not say what %s is", name)
+		}
+	}
+	if len(seen) < 40 {
+		t.Errorf("only %d packages were found", len(seen))
+	}
+}
