@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -40,10 +39,7 @@ func TestAKilledSidecarLeavesNoConsole(t *testing.T) {
 		return n
 	}
 	waitFor(t, "both run", time.Minute, func() bool { return sleeping() == 2 })
-	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.cmd.Wait()
+	s.kill()
 	next := f.serve()
 	waitFor(t, "nothing of the console is left", time.Minute, func() bool { return sleeping() == 0 && len(f.plugins()) == 0 })
 	if _, body := next.sendVia("cli", "GET", "/v1/consoles", ""); !bytes.Contains(body, []byte(`"consoles":[]`)) {
