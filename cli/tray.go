@@ -63,7 +63,7 @@ func (c *command) tray(ctx context.Context) error {
 		helper.notices = notices
 		defer notices.Close(context.WithoutCancel(ctx))
 	} else if noIcon := tray.Available(ctx); noIcon != nil {
-		return &coded.Error{Code: coded.Of(noIcon), Sentence: noIcon.Error() + ", and " + noNotices.Error(),
+		return &coded.Error{Code: coded.Of(noIcon), Sentence: "neither an icon nor notices can be shown: " + noIcon.Error(),
 			Next: "see what waits with: sallyport decisions watch, or: sallyport open"}
 	}
 	if _, err := c.sidecarOrStart(ctx); err != nil {

@@ -18,6 +18,8 @@ export default defineConfig({
     // A style or script in the page itself is what the CSP refuses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // How long plugins of the build take is nobody's business who types make run.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
   server: {
     cors: false,
