@@ -99,16 +99,29 @@ func NewTeller(screen Screen) *Teller { return &Teller{screen, map[string]bool{}
 func (t *Teller) Tell(ctx context.Context, open []Waiting) error {
 	fresh := t.take(ctx, open)
 	if len(fresh) > crowd {
-		return t.screen.Show(ctx, notification.Notice{Key: crowdKey, Title: fmt.Sprintf("%d decisions wait for you", len(open)),
-			Body: "The newest: " + fresh[0].Sentence, Action: "Show them"})
+		n := notification.Notice{Key: crowdKey, Title: fmt.Sprintf("%d decisions wait for you", len(open)),
+			Body: "The newest: " + fresh[0].Sentence, Action: "Show them"}
+		return t.show(ctx, n, fresh)
 	}
-	for _, w := range fresh {
+	for i, w := range fresh {
 		n := notification.Notice{Key: w.ID, Title: "Sallyport asks", Body: w.Sentence, Action: "Review"}
-		if err := t.screen.Show(ctx, n); err != nil {
+		if err := t.show(ctx, n, fresh[i:]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// show shows a notice. Where it cannot, those that are left untold are told with the next
+// look.
+func (t *Teller) show(ctx context.Context, n notification.Notice, untold []Waiting) error {
+	err := t.screen.Show(ctx, n)
+	if err != nil {
+		for _, w := range untold {
+			delete(t.told, w.ID)
+		}
+	}
+	return err
 }
 
 // Seen is Tell for a person who sees the decisions already: what is over is taken back,
