@@ -14,10 +14,14 @@ import (
 
 // board is a screen in a test: what is on it now, by key.
 type board struct {
-	shown map[string]notification.Notice
+	shown  map[string]notification.Notice
+	broken error
 }
 
 func (b *board) Show(_ context.Context, n notification.Notice) error {
+	if b.broken != nil {
+		return b.broken
+	}
 	b.shown[n.Key] = n
 	return nil
 }
@@ -42,7 +46,7 @@ func waitingFor(ids ...string) (open []Waiting) {
 // TestWhatIsTold is a story: each look at the open decisions, and what is on the
 // screen after it.
 func TestWhatIsTold(t *testing.T) {
-	screen := &board{map[string]notification.Notice{}}
+	screen := &board{shown: map[string]notification.Notice{}}
 	teller := NewTeller(screen)
 	for _, step := range []struct {
 		says string
@@ -68,6 +72,14 @@ func TestWhatIsTold(t *testing.T) {
 	teller.Seen(t.Context(), waitingFor("x"))
 	if err := teller.Tell(t.Context(), waitingFor("x")); err != nil || len(screen.keys()) != 0 {
 		t.Errorf("what was seen is told: %v %v", screen.keys(), err)
+	}
+	screen.broken = errOver
+	if err := teller.Tell(t.Context(), waitingFor("y", "z")); !errors.Is(err, errOver) {
+		t.Errorf("a screen that shows nothing: %v", err)
+	}
+	screen.broken = nil
+	if err := teller.Tell(t.Context(), waitingFor("y", "z")); err != nil || !slices.Equal(screen.keys(), []string{"y", "z"}) {
+		t.Errorf("once it shows something again there is %v, %v", screen.keys(), err)
 	}
 	if Review(crowdKey) != "" || Review("d-1") != "d-1" {
 		t.Error("a click on a notice opens its decision, and one about many the list")
