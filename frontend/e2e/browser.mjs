@@ -10,12 +10,12 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 const patience = 120_000;
 
 /** Opens the pages and collects what no page may do: errors, violations of the policy, requests elsewhere. */
-export async function openPages({ url, size = { width: 1280, height: 800 }, scheme = "light", state }) {
+async function openPages(url) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
-  const context = await browser.newContext({ viewport: size, colorScheme: scheme, storageState: state });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
   const page = await context.newPage();
   page.setDefaultTimeout(patience);
   const wrong = [];
@@ -38,6 +38,26 @@ export async function openPages({ url, size = { width: 1280, height: 800 }, sche
   return { browser, context, page, wrong, origin };
 }
 
+/** One person's way through the pages, from a one-time address to its end. It is told when it is done; where it ends
+ * before, a picture and the text say what the person saw. */
+export async function story(name, run) {
+  const { browser, context, page, wrong, origin } = await openPages(process.env.URL_ONCE);
+  try {
+    await run({ context, page, origin, see: eyes(page) });
+    expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
+    tell("done");
+  } catch (error) {
+    const { SHOTS } = process.env;
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/failed-${name}.png` }).catch(() => {});
+    const seen = await page.innerText("body", { timeout: 10_000 }).catch(() => "");
+    console.error([String(error), ...wrong, seen.slice(0, 8000)].join("\n"));
+    process.exitCode = 1;
+  } finally {
+    await browser.close();
+    process.exit();
+  }
+}
+
 /** WCAG 2.2 AA by axe; the policy of the page does not let it be added as a script element. */
 export async function accessible(page, where) {
   await page.evaluate(axeSource);
@@ -53,7 +73,7 @@ export async function accessible(page, where) {
 }
 
 /** Looks at a page: by axe in light and dark, at its width at every size, and a picture of each is kept in SHOTS. */
-export function eyes(page) {
+function eyes(page) {
   const shots = process.env.SHOTS;
   return async function see(name) {
     await accessible(page, name);

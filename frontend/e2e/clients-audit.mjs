@@ -1,13 +1,11 @@
 // Agents are added, see more and less, get another token and are removed; a program is connected and undone, from
 // its exact difference; the audit is filtered, read to its 100,000th record, verified and exported.
 import { readFile } from "node:fs/promises";
-import { expect, eyes, heard, openPages, tell } from "./browser.mjs";
+import { expect, heard, story, tell } from "./browser.mjs";
 
-const { browser, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
-const see = eyes(page);
-const main = page.locator("main");
+await story("clients-audit", async ({ page, origin, see }) => {
+  const main = page.locator("main");
 
-try {
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.goto(`${origin}/#/clients`);
   await page.getByText("No agent is known.").waitFor();
@@ -169,25 +167,4 @@ try {
   await page.getByRole("button", { name: "Export as CSV" }).click();
   const file = await readFile(await (await saving).path(), "utf8");
   expect(file.startsWith("seq,at,actor") && file.includes("claude & co"), `the export is ${file}`);
-
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failed-clients-audit.png` });
-  console.error(
-    String(error),
-    "\n",
-    wrong.join("\n"),
-    "\n",
-    (
-      await page
-        .locator("body")
-        .innerText()
-        .catch(() => "")
-    ).slice(0, 3000),
-  );
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+});

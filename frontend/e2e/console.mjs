@@ -1,25 +1,23 @@
 // A console in a browser: off at first, and said why; then a real terminal by keyboard: colours beyond the palette,
 // its size, its scrollback, copying, the way out for the keyboard, and its end with the approval.
-import { expect, eyes, heard, openPages, tell } from "./browser.mjs";
+import { expect, heard, story, tell } from "./browser.mjs";
 
-const { browser, context, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
-const see = eyes(page);
-const button = (name) => page.getByRole("button", { name, exact: true });
+await story("console", async ({ context, page, origin, see }) => {
+  const button = (name) => page.getByRole("button", { name, exact: true });
 
-/** What the terminal shows now. */
-const lines = () => page.locator(".xterm-rows > div").allInnerTexts();
-async function shows(want, what = String(want)) {
-  for (let tries = 0; tries < 600; tries++) {
-    const text = (await lines()).map((line) => line.replaceAll("\u00a0", " ").trimEnd()).join("\n");
-    if (typeof want === "string" ? text.includes(want) : want.test(text)) return text;
-    await page.waitForTimeout(100);
+  /** What the terminal shows now. */
+  const lines = () => page.locator(".xterm-rows > div").allInnerTexts();
+  async function shows(want, what = String(want)) {
+    for (let tries = 0; tries < 600; tries++) {
+      const text = (await lines()).map((line) => line.replaceAll("\u00a0", " ").trimEnd()).join("\n");
+      if (typeof want === "string" ? text.includes(want) : want.test(text)) return text;
+      await page.waitForTimeout(100);
+    }
+    throw new Error(`the terminal never shows ${what}:\n${(await lines()).join("\n")}`);
   }
-  throw new Error(`the terminal never shows ${what}:\n${(await lines()).join("\n")}`);
-}
-const type = (text) => page.keyboard.type(text);
-const enter = (text) => type(`${text}\n`);
+  const type = (text) => page.keyboard.type(text);
+  const enter = (text) => type(`${text}\n`);
 
-try {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.goto(`${origin}/#/plugins/fake/main`);
@@ -116,17 +114,4 @@ try {
     (await page.evaluate(() => document.adoptedStyleSheets.length)) === 0,
     "a style sheet of the terminal is left",
   );
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failed.png` });
-  const seen = await page
-    .locator("body")
-    .innerText()
-    .catch(() => "");
-  console.error(String(error), "\n", wrong.join("\n"), "\n", seen);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+});

@@ -1,11 +1,8 @@
 // A thousand plugins in one list: few rows are in the page, typing and scrolling go on. The numbers are told; how
 // fast a machine is decides nothing.
-import { expect, eyes, openPages, tell } from "./browser.mjs";
+import { expect, story } from "./browser.mjs";
 
-const { browser, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
-const see = eyes(page);
-
-try {
+await story("plugins-many", async ({ page, origin, see }) => {
   await page.getByRole("heading", { name: "Home" }).waitFor();
   const opened = Date.now();
   await page.goto(`${origin}/#/plugins`);
@@ -78,17 +75,4 @@ try {
   await page.getByRole("button", { name: /^Show all/ }).waitFor();
 
   console.error(`a thousand plugins: ${JSON.stringify(numbers)}`);
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failed-many.png` });
-  const seen = await page
-    .locator("body")
-    .innerText()
-    .catch(() => "");
-  console.error(String(error), "\n", wrong.join("\n"), "\n", seen.slice(0, 4000));
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+});

@@ -1,15 +1,13 @@
 // A plugin is installed from a folder and looked at part by part: launch, tools, files and their texts, skills,
 // permissions, activity, error output. It is started, stopped, disabled, updated, put back, revoked and removed.
-import { expect, eyes, heard, openPages, tell } from "./browser.mjs";
+import { expect, heard, story, tell } from "./browser.mjs";
 
-const { browser, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
-const see = eyes(page);
-const { BUNDLE } = process.env;
-const button = (name) => page.getByRole("button", { name, exact: true });
-const tab = (name) => page.getByRole("tab", { name, exact: true });
-const focused = (locator) => locator.evaluate((node) => node === document.activeElement);
+await story("plugins", async ({ page, origin, see }) => {
+  const { BUNDLE } = process.env;
+  const button = (name) => page.getByRole("button", { name, exact: true });
+  const tab = (name) => page.getByRole("tab", { name, exact: true });
+  const focused = (locator) => locator.evaluate((node) => node === document.activeElement);
 
-try {
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.goto(`${origin}/#/plugins`);
   await page.getByText("2 connectors", { exact: true }).waitFor();
@@ -210,18 +208,4 @@ try {
   expect((await path.inputValue()).endsWith("bundle"), "the form does not know where it came from");
   await page.goto(`${origin}/#/plugins`);
   await page.getByText("2 connectors", { exact: true }).waitFor();
-
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failed.png` });
-  const seen = await page
-    .locator("body")
-    .innerText()
-    .catch(() => "");
-  console.error(String(error), "\n", wrong.join("\n"), "\n", seen);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+});

@@ -1,20 +1,18 @@
 // Secrets: set, replaced, deleted, and a keyring that is locked. Settings: problems, a rule and an answer taken
 // away and put back, the folders, the seal key moved, the summary, signing out. No value is ever in a page.
-import { expect, eyes, heard, openPages, tell } from "./browser.mjs";
+import { expect, heard, story, tell } from "./browser.mjs";
 
-const { browser, page, wrong, origin } = await openPages({ url: process.env.URL_ONCE });
-const see = eyes(page);
-const { FIRST, SECOND } = process.env; // the values
-const button = (name) => page.getByRole("button", { name, exact: true });
-const focused = (locator) => locator.evaluate((node) => node === document.activeElement);
+await story("secrets-settings", async ({ page, origin, see }) => {
+  const { FIRST, SECOND } = process.env; // the values
+  const button = (name) => page.getByRole("button", { name, exact: true });
+  const focused = (locator) => locator.evaluate((node) => node === document.activeElement);
 
-/** What a page holds, in whatever way: its source, and what is typed into its fields. */
-async function shows(value) {
-  const typed = await page.locator("input").evaluateAll((all) => all.map((one) => one.value));
-  return (await page.content()).includes(value) || typed.includes(value);
-}
+  /** What a page holds, in whatever way: its source, and what is typed into its fields. */
+  async function shows(value) {
+    const typed = await page.locator("input").evaluateAll((all) => all.map((one) => one.value));
+    return (await page.content()).includes(value) || typed.includes(value);
+  }
 
-try {
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.goto(`${origin}/#/secrets`);
   await page.getByRole("heading", { name: "Secrets", level: 1 }).waitFor();
@@ -185,18 +183,5 @@ try {
   expect(!/NOTES|fake|\//.test(report.replace(/\d+\/\d+/g, "")), `the summary names something:\n${report}`);
 
   await button("Sign this browser out").click();
-  await page.getByText("sallyport open").waitFor();
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failed.png` });
-  const seen = await page
-    .locator("body")
-    .innerText()
-    .catch(() => "");
-  console.error(String(error), "\n", wrong.join("\n"), "\n", seen);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+  await page.getByText("sallyport open", { exact: true }).waitFor();
+});

@@ -1,40 +1,39 @@
 // Every page as somebody sees it who needs it twice as large: a window of 1280x800 at 200 % is 640x400 to the page.
 // Nothing is cut off sideways, and everything that can be pressed can be brought into view and is on top there.
-import { accessible, expect, openPages, tell } from "./browser.mjs";
+import { accessible, expect, story } from "./browser.mjs";
 
-const { browser, page, wrong, origin } = await openPages({
-  url: process.env.URL_ONCE,
-  size: { width: 640, height: 400 },
-});
 const shots = process.env.SHOTS;
 
-/** What is wider than the page, or cannot be reached. */
-const unreachable = () =>
-  page.evaluate(() => {
-    const said = [];
-    const name = (node) =>
-      `${node.tagName.toLowerCase()} "${(node.getAttribute("aria-label") ?? node.innerText ?? "").slice(0, 40)}"`;
-    for (const box of [document.documentElement, document.querySelector("main")])
-      if (box.scrollWidth > box.clientWidth + 1)
-        said.push(`${box.tagName} scrolls sideways: ${box.scrollWidth} in ${box.clientWidth}`);
-    for (const node of document.querySelectorAll(
-      "a[href], button, input, select, textarea, summary, [role=tab]",
-    )) {
-      if (!node.checkVisibility() || node.disabled || node.matches(".skip")) continue;
-      node.scrollIntoView({ block: "center", inline: "nearest" });
-      const seen = [...node.getClientRects()].find((r) => r.width > 0 && r.height > 0);
-      if (!seen) continue;
-      if (seen.left < -1 || seen.right > innerWidth + 1 || seen.top < -1 || seen.bottom > innerHeight + 1) {
-        said.push(`${name(node)} is not in view: ${Math.round(seen.left)},${Math.round(seen.top)}`);
-        continue;
-      }
-      const top = document.elementFromPoint(seen.left + seen.width / 2, seen.top + seen.height / 2);
-      if (top && !node.contains(top) && !top.contains(node)) said.push(`${name(node)} is under ${name(top)}`);
-    }
-    return said;
-  });
+await story("twice", async ({ page, origin }) => {
+  await page.setViewportSize({ width: 640, height: 400 });
 
-try {
+  /** What is wider than the page, or cannot be reached. */
+  const unreachable = () =>
+    page.evaluate(() => {
+      const said = [];
+      const name = (node) =>
+        `${node.tagName.toLowerCase()} "${(node.getAttribute("aria-label") ?? node.innerText ?? "").slice(0, 40)}"`;
+      for (const box of [document.documentElement, document.querySelector("main")])
+        if (box.scrollWidth > box.clientWidth + 1)
+          said.push(`${box.tagName} scrolls sideways: ${box.scrollWidth} in ${box.clientWidth}`);
+      for (const node of document.querySelectorAll(
+        "a[href], button, input, select, textarea, summary, [role=tab]",
+      )) {
+        if (!node.checkVisibility() || node.disabled || node.matches(".skip")) continue;
+        node.scrollIntoView({ block: "center", inline: "nearest" });
+        const seen = [...node.getClientRects()].find((r) => r.width > 0 && r.height > 0);
+        if (!seen) continue;
+        if (seen.left < -1 || seen.right > innerWidth + 1 || seen.top < -1 || seen.bottom > innerHeight + 1) {
+          said.push(`${name(node)} is not in view: ${Math.round(seen.left)},${Math.round(seen.top)}`);
+          continue;
+        }
+        const top = document.elementFromPoint(seen.left + seen.width / 2, seen.top + seen.height / 2);
+        if (top && !node.contains(top) && !top.contains(node))
+          said.push(`${name(node)} is under ${name(top)}`);
+      }
+      return said;
+    });
+
   await page.getByRole("heading", { name: "Home" }).waitFor();
   const found = [];
   for (const path of [
@@ -81,13 +80,4 @@ try {
   await accessible(page, "a question at 200 %");
   if (shots) await page.screenshot({ path: `${shots}/twice-question.png` });
   await page.keyboard.press("Escape");
-  expect(wrong.length === 0, `the pages did what they may not:\n${wrong.join("\n")}`);
-  tell("done");
-} catch (error) {
-  if (shots) await page.screenshot({ path: `${shots}/failed-twice.png` });
-  console.error(String(error), "\n", wrong.join("\n"));
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+});

@@ -3,7 +3,7 @@ import { ask } from "./fetch";
 /** How this page proves who it is: the window has a token of its own in the page that only it is given; a
  * browser has a cookie, which it got for a one-time code and which no script can read. */
 
-export function windowToken(): string | undefined {
+function windowToken(): string | undefined {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="sallyport-token"]');
   return meta?.content || undefined;
 }

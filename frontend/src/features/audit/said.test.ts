@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
-import { about, action, reason, shown, who } from "./said";
+import { about, action, outcome, way, who } from "./said";
 
 const record = (over: Partial<Schemas["AuditRecord"]>): Schemas["AuditRecord"] => ({
   seq: 1,
@@ -31,22 +31,18 @@ describe("a record", () => {
     expect(who(call)).toBe("claude");
   });
   it("of an answer to an agent's call is by who answered", () => {
-    expect(who(record({ action: "allow", client: "claude", via: "browser" }))).toBe("sam (browser)");
+    expect(who(record({ action: "allow", client: "claude", via: "browser" }))).toBe("sam (a browser)");
     expect(who(record({ action: "start", actor: "sallyport", via: "sallyport" }))).toBe("Sallyport");
   });
-  it("has a reason in words, and one that is not known by its code", () => {
-    expect(reason("artifact-changed")).toBe("its files changed");
-    expect(reason("of-tomorrow")).toBe("of-tomorrow");
-  });
   it("shows its result in a word, and one that is not known as it is", () => {
-    expect(shown(record({ result: "ok" }), "result")).toBe("done");
-    expect(shown(record({ via: "mcp" }), "via")).toBe("its connection");
-    expect(shown(record({ via: "pigeon" }), "via")).toBe("pigeon");
+    expect(outcome("ok")).toBe("done");
+    expect(way("mcp")).toBe("its connection");
+    expect(way("pigeon")).toBe("pigeon");
   });
   it("of a new agent is about the agent, by the person", () => {
     const add = record({ action: "client.add", client: "claude" });
     expect(about(add)).toBe("claude");
-    expect(who(add)).toBe("sam (cli)");
+    expect(who(add)).toBe("sam (the command line)");
   });
   it("of an action that is not known yet keeps its name", () => {
     expect(action({ action: "client.add", reason: "" })).toBe("Agent added");
@@ -55,7 +51,7 @@ describe("a record", () => {
   it("of an agent that sees more is about both, by the person", () => {
     const grant = record({ action: "client.grant", client: "claude", plugin: "notes", binding: "main" });
     expect(about(grant)).toBe("claude · notes/main");
-    expect(who(grant)).toBe("sam (cli)");
+    expect(who(grant)).toBe("sam (the command line)");
   });
   it("of a connection that was undone says so", () => {
     expect(action({ action: "connect", reason: "undo" })).toBe("Program disconnected");

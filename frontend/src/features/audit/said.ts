@@ -29,22 +29,22 @@ export function about(record: Record): string {
   return [agent, connector, target(record)].filter(Boolean).join(" · ") || record.client;
 }
 
+/** By which way something was said or asked, in words. */
+export function way(via: string): string {
+  const words: { readonly [name: string]: string } = text.audit.vias;
+  return words[via] ?? via;
+}
+
 /** Who did it: the agent, where it came by its own connection, and else the person or Sallyport. */
 export function who(record: Record): string {
   if (record.client !== "" && (record.via === "mcp" || record.via === "agent")) {
     return record.client;
   }
-  return record.actor === record.via ? text.app.name : `${record.actor} (${record.via})`;
+  return record.actor === record.via ? text.app.name : `${record.actor} (${way(record.via)})`;
 }
 
-/** Why, in words; a reason that has none here keeps its code. */
-export function reason(code: string): string {
-  const words: { readonly [name: string]: string } = text.audit.reasons;
-  return words[code] ?? code;
-}
-
-/** What is shown of one field, where the record has a word that is not for reading. */
-export function shown(record: Record, field: "via" | "result"): string {
-  const words: { readonly [name: string]: string } = field === "via" ? text.audit.vias : text.audit.results;
-  return words[record[field]] ?? record[field];
+/** How it came out, in words. */
+export function outcome(result: string): string {
+  const words: { readonly [name: string]: string } = text.audit.results;
+  return words[result] ?? result;
 }

@@ -3,7 +3,7 @@ import { Terminal, type ITheme } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { defineSheet } from "./sheet";
 
-export const scrollback = 10_000;
+const scrollback = 10_000;
 
 /** The colours of the pages, and a palette that is read on them. */
 function theme(): ITheme {

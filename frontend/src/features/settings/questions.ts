@@ -6,11 +6,11 @@ import { forgetKey } from "../../api/session";
 export const useSettings = () =>
   createQuery(() => ({ queryKey: [...keys.settings], queryFn: () => answer(api.GET("/v1/settings")) }));
 
-export function useOnlyWindow() {
+/** Whether a browser and the command line may answer, too. */
+export function useOthersAnswer() {
   const client = useQueryClient();
   return createMutation(() => ({
-    mutationFn: (answerOnlyInWindow: boolean) =>
-      answer(api.POST("/v1/settings", { body: { answerOnlyInWindow } })),
+    mutationFn: (yes: boolean) => answer(api.POST("/v1/settings", { body: { answerOnlyInWindow: !yes } })),
     onSettled: () => client.invalidateQueries({ queryKey: keys.settings }),
   }));
 }
@@ -75,7 +75,7 @@ export function useSignOut() {
 }
 
 /** Puts a changed answer of /v1/settings in the place of the old one. */
-function useSettingsChange<T>(send: (given: T) => Promise<unknown>) {
+function useSettingsChange<T, Out>(send: (given: T) => Promise<Out>) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: send,
@@ -90,17 +90,8 @@ function useSettingsChange<T>(send: (given: T) => Promise<unknown>) {
 export const useAddSource = () =>
   useSettingsChange((body: Schemas["SourceChange"]) => answer(api.POST("/v1/sources", { body })));
 
-export function useRemoveSource() {
-  const client = useQueryClient();
-  return createMutation(() => ({
-    mutationFn: (folder: string) => answer(api.POST("/v1/sources/remove", { body: { folder } })),
-    onSettled: () => {
-      void client.invalidateQueries({ queryKey: keys.settings });
-      void client.invalidateQueries({ queryKey: keys.plugins });
-      void client.invalidateQueries({ queryKey: keys.status });
-    },
-  }));
-}
+export const useRemoveSource = () =>
+  useSettingsChange((folder: string) => answer(api.POST("/v1/sources/remove", { body: { folder } })));
 
 export const useRetention = () =>
   useSettingsChange((retention: Schemas["RetentionChange"]) =>

@@ -38,7 +38,7 @@ export type Limits = {
 /** How much of a schema becomes a form. */
 export const deepest = 5;
 export const mostFields = 150;
-export const mostOptions = 500;
+const mostOptions = 500;
 const mostRefs = 20;
 
 type Schema = Record<string, unknown>;
