@@ -40,7 +40,7 @@ func (h *hosting) attach(ctx context.Context, found loopback.Discovery, key []by
 	}
 	alive, end := context.WithCancel(context.WithoutCancel(ctx))
 	transport := client.Transport(found.Port, key)
-	f := &forwarder{transport: transport, address: loopback.URL(found.Port), token: token, doubt: make(chan struct{}, 1)}
+	f := &forwarder{transport: transport, address: loopback.URL(found.Port), token: token, largest: largestAnswer, doubt: make(chan struct{}, 1)}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -77,6 +77,7 @@ type forwarder struct {
 	transport http.RoundTripper
 	address   string
 	token     string
+	largest   int64         // bytes of an answer
 	doubt     chan struct{} // it did not answer
 }
 
@@ -91,6 +92,11 @@ var handedOn = []string{"Content-Type", "Content-Disposition", "Cache-Control", 
 
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, header, body, err := f.ask(r)
+	if err == nil && int64(len(body)) > f.largest { // half of it must not look like a whole one
+		api.WriteError(w, &coded.Error{Code: "answer-too-large", Sentence: "the answer is larger than this window takes from another Sallyport",
+			Next: "ask for less, or use the command: sallyport audit export"})
+		return
+	}
 	if err != nil {
 		select {
 		case f.doubt <- struct{}{}:
@@ -132,6 +138,6 @@ func (f *forwarder) ask(r *http.Request) (status int, header http.Header, answer
 		return 0, nil, nil, err
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, largestAnswer))
+	answer, err = io.ReadAll(io.LimitReader(response.Body, f.largest+1))
 	return response.StatusCode, response.Header, answer, err
 }

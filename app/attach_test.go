@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -155,5 +156,25 @@ func TestAnAttachedWindowAsksAsTheOperator(t *testing.T) {
 	}
 	if coded.Of(errLost) != "sidecar-ended" {
 		t.Error("the code has another name")
+	}
+}
+
+// TestAnAnswerThatIsTooLargeIsRefused: what is cut off would look like the whole of it.
+func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
+	size := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", size))
+	}))
+	defer server.Close()
+	f := &forwarder{transport: server.Client().Transport, address: server.URL, largest: 1000, doubt: make(chan struct{}, 1)}
+	for size = 999; size <= 1001; size++ {
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/audit/export", nil))
+		if fits := size <= 1000; fits != (w.Code == http.StatusOK && w.Body.Len() == size) || fits == strings.Contains(w.Body.String(), "answer-too-large") {
+			t.Errorf("%d bytes: %d, %d bytes", size, w.Code, w.Body.Len())
+		}
+		if len(f.doubt) > 0 {
+			t.Error("the sidecar is taken for gone")
+		}
 	}
 }

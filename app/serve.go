@@ -44,11 +44,32 @@ func newAnswers(h *hosting, files fs.FS, browse func(context.Context, string) er
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.seen.Store(int64(time.Since(a.begun)))
 	whole := newRecorder()
-	a.answer(whole, r)
+	if aborts(func() { a.answer(whole, r) }) {
+		whole = newRecorder()
+		api.SetPageHeaders(whole.header)
+		api.WriteError(whole, http.ErrAbortHandler)
+	}
 	for name, values := range whole.header {
 		w.Header()[name] = values
 	}
 	deliver(w, whole.status, whole.body.Bytes())
+}
+
+// aborts reports whether a handler gave its answer up half-way. No server of HTTP's stands
+// around it here, so that its panic would end the window and the plugins with it; any other
+// panic is a fault and stays one.
+func aborts(answer func()) (aborted bool) {
+	defer func() {
+		switch reason := recover(); reason {
+		case nil:
+		case http.ErrAbortHandler:
+			aborted = true
+		default:
+			panic(reason)
+		}
+	}()
+	answer()
+	return false
 }
 
 func (a *answers) answer(w http.ResponseWriter, r *http.Request) {

@@ -204,3 +204,18 @@ func TestPagesGoWithWhoAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAnswerThatIsGivenUpIsARefusal: an export that fails half-way ends neither the window
+// nor looks like a whole one.
+func TestAnAnswerThatIsGivenUpIsARefusal(t *testing.T) {
+	a := shown(t)
+	a.hosting.now.handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/jsonl")
+		_, _ = io.WriteString(w, "half an export")
+		panic(http.ErrAbortHandler)
+	})
+	got := ask(a, "GET", "/v1/audit/export", a.hosting.token, "")
+	if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "half") || got.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
+	}
+}

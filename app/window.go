@@ -239,13 +239,15 @@ func (w *window) goTo(link string) {
 	if !ok {
 		return
 	}
-	if w.ready.Load() {
-		w.navigate(hash)
-		return
-	}
 	w.mu.Lock()
-	w.waiting = hash
+	ready := w.ready.Load() // under the lock: the first load takes what waits only after it is
+	if !ready {
+		w.waiting = hash
+	}
 	w.mu.Unlock()
+	if ready {
+		w.navigate(hash)
+	}
 }
 
 // navigate changes the fragment of the page's address. hash comes from page alone: it
