@@ -83,7 +83,7 @@ func TestReinstallOnLinux(t *testing.T) {
 	l.approvesNotes()
 	kept := l.remembers()
 
-	l.reinstalled(0)
+	l.reinstalled(0, "--wait", "0090") // which a shell takes for no number of its own
 	after := l.runsFrom(filepath.Dir(l.bin), newRelease)
 	if after.Port != before.Port || after.Instance == before.Instance || alive(before.PID) {
 		t.Errorf("before %+v, after %+v", before, after)
@@ -209,6 +209,26 @@ func TestReinstallOnLinuxRefuses(t *testing.T) {
 		t.Errorf("a dry run says\n%s", said)
 	}
 	l.leavesNothing()
+}
+
+// Where nothing is installed, a dry run makes no folder either.
+func TestReinstallOnLinuxDryRun(t *testing.T) {
+	t.Parallel()
+	l := newLinux(t)
+	root := filepath.Join(l.dir, "root")
+	makeFolder(t, root)
+	l.flags = []string{"--dry-run"}
+	for made, flags := range map[string][]string{
+		"q":            {"--source", l.source(), "--prefix", filepath.Join(l.dir, "q")},
+		".local/state": {"--source", l.deb(newRelease, ""), "--root", root},
+	} {
+		if said := l.reinstalled(0, flags...); !strings.Contains(said, "would install 2.0.0") {
+			t.Errorf("%v says\n%s", flags, said)
+		}
+		if _, err := os.Lstat(filepath.Join(l.dir, made)); err == nil {
+			t.Errorf("%v makes %s", flags, made)
+		}
+	}
 }
 
 func TestReinstallOnLinuxRollsBack(t *testing.T) {

@@ -174,8 +174,18 @@ func TestReinstallOnMacOS(t *testing.T) {
 	m.approvesNotes()
 	m.addClient("claude")
 	kept := m.remembers()
+	const framework = "Contents/Frameworks/X.framework/Versions"
+	makeFolder(t, filepath.Join(m.source, framework, "A"))
+	link(t, "A", filepath.Join(m.source, framework, "Current"))
+	keepsLinks := func() {
+		t.Helper()
+		if to, err := os.Readlink(filepath.Join(m.target, framework, "Current")); err != nil || to != "A" {
+			t.Errorf("the link of a framework leads to %q, %v", to, err)
+		}
+	}
 
 	said := m.reinstalled(0)
+	keepsLinks()
 	after := m.runsFrom(m.target, newRelease)
 	if after.Port != before.Port || after.Instance == before.Instance || after.PID == before.PID {
 		t.Errorf("before %+v, after %+v: want another start on the same port", before, after)
@@ -210,6 +220,7 @@ func TestReinstallOnMacOS(t *testing.T) {
 	}
 	m.reinstalled(0, "--rollback") // forward again
 	m.runsFrom(m.target, newRelease)
+	keepsLinks()
 	m.leavesNothing()
 }
 

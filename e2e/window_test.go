@@ -227,6 +227,27 @@ func TestASignalEndsTheWindowAtAnyMoment(t *testing.T) {
 	waitFor(t, "nothing is left", atLength, func() bool { return len(h.processes()) == 0 })
 }
 
+// TestAKilledWindowLeavesNothing: its plugins and its page end with it (C19).
+func TestAKilledWindowLeavesNothing(t *testing.T) {
+	t.Parallel()
+	h := newWindowHome(t)
+	d := h.openWindow(newScreen(t))
+	d.approve()
+	token := h.addClient("claude")
+	agent := h.served().sdkOverHTTP(t, token, "")
+	if got := <-agent.start(t, "notes__main__list_notes", map[string]any{}); got.err != nil {
+		t.Fatalf("the call: %v", got.err)
+	}
+	if len(h.plugins()) == 0 || d.webProcess() == 0 {
+		t.Fatal("nothing runs that could be left")
+	}
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.ends()
+	waitFor(t, "nothing is left", atLength, func() bool { return len(h.processes()) == 0 })
+}
+
 // TestAKilledPageIsReplaced: the web process is another program, which can end.
 func TestAKilledPageIsReplaced(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,8 @@
 # mapfile, no wait -n, and no empty array under "set -u".
 #
 # Whoever sources it defines is_ours PID (its program is one of those being replaced), gone PID,
-# is_a_run PID (it is one of these scripts), undo (what to do about an unfinished run before the
+# is_a_run PID (it is one of these scripts), usage, own_flag NAME VALUE (takes a flag that only
+# this script has; 1 where it has none of that name), undo (what to do about an unfinished run before the
 # script exits) and tidy (what may go once nobody holds the lock).
 
 # shellcheck disable=SC2034 # the variables of an answer are read by those scripts
@@ -14,6 +15,7 @@ me=${0##*/}
 scratch=   # a folder of this run, for answers of the program
 child=     # the pid that run waits for
 lock=      # the lock that this run holds
+work=      # the folder beside what is replaced, with the lock, the journal and what is kept
 result=    # an exit code that the end of the run found out
 health_=0  # how "sallyport health" exited; its answer is in the next four
 answered='' # by ask_version
@@ -28,6 +30,46 @@ refuse() {
 	[ -z "${3:-}" ] || printf '  next: %s\n' "$3" >&2
 	exit "$1"
 }
+
+# read_flags WORDS... reads what both are called with into source_, rollback, backup, dry and
+# wait_; own_flag takes the rest.
+source_='' rollback='' backup=1 dry='' wait_=30
+read_flags() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--rollback) rollback=1 ;;
+		--no-backup) backup='' ;;
+		--dry-run) dry=1 ;;
+		-h | --help)
+			usage
+			exit 0
+			;;
+		*)
+			case $1 in
+			--source) source_=${2:-} ;;
+			--wait) wait_=${2:-} ;;
+			*) own_flag "$1" "${2:-}" || refuse 2 "$1 is not known" "see $me --help" ;;
+			esac
+			if [ -z "${2:-}" ]; then refuse 2 "$1 needs a value" "see $me --help"; fi
+			shift
+			;;
+		esac
+		shift
+	done
+	case $wait_ in '' | *[!0-9]* | ?????*) refuse 2 "--wait is a number of seconds" ;; esac
+	wait_=$((10#$wait_)) # 08 is eight
+	if [ -n "$rollback" ] && [ -n "$source_" ]; then refuse 2 "--rollback has a source of its own"; fi
+}
+
+# not_by_sudo: what sudo starts is root's, and so are the files that it writes.
+not_by_sudo() {
+	if [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ]; then
+		refuse 3 "run by sudo, it would start Sallyport as root" "run it without sudo"
+	fi
+}
+
+# recorded NAME is what the journal of an earlier run says.
+recorded() { sed -n "s/^$1=//p" "$work/journal" 2>/dev/null | head -n 1; }
 
 # begin sets the traps and the scratch folder.
 begin() {

@@ -45,31 +45,13 @@ Exit codes:
 TEXT
 }
 
-source_='' prefix=$HOME/.local previous='' root='' rollback='' backup=1 dry='' wait_=30
-while [ $# -gt 0 ]; do
-	case $1 in
-	--source | --prefix | --previous | --root | --wait)
-		if [ -z "${2:-}" ]; then refuse 2 "$1 needs a value" "see $me --help"; fi
-		case $1 in --source) source_=$2 ;; --prefix) prefix=$2 ;; --previous) previous=$2 ;; --root) root=$2 ;; *) wait_=$2 ;; esac
-		shift
-		;;
-	--rollback) rollback=1 ;;
-	--no-backup) backup='' ;;
-	--dry-run) dry=1 ;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	*) refuse 2 "$1 is not known" "see $me --help" ;;
-	esac
-	shift
-done
-case $wait_ in '' | *[!0-9]* | ?????*) refuse 2 "--wait is a number of seconds" ;; esac
-if [ -n "$rollback" ] && [ -n "$source_" ]; then refuse 2 "--rollback has a source of its own"; fi
+prefix=$HOME/.local previous='' root=''
+own_flag() {
+	case $1 in --prefix) prefix=$2 ;; --previous) previous=$2 ;; --root) root=$2 ;; *) return 1 ;; esac
+}
+read_flags "$@"
 if [ -z "$rollback" ] && [ -z "$source_" ]; then refuse 2 "--source is missing" "see $me --help"; fi
-if [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ]; then
-	refuse 3 "run by sudo, it would start Sallyport as root" "run it without sudo"
-fi
+not_by_sudo
 
 # --- what runs ----------------------------------------------------------------------------------
 
@@ -174,8 +156,6 @@ journal() {
 	mv -f "$work/journal.new" "$work/journal"
 }
 
-recorded() { sed -n "s/^$1=//p" "$work/journal" 2>/dev/null | head -n 1; }
-
 # put_back brings the old one to its place again.
 put_back() {
 	case $phase in swapping | installed) ;; *) return 0 ;; esac
@@ -277,7 +257,7 @@ start_again() {
 # --- looking ------------------------------------------------------------------------------------
 
 patience=${SALLYPORT_REINSTALL_PATIENCE:-10} # seconds for a polite end
-phase='' fresh='' ran='' old_version='' back='' next='' work='' old=''
+phase='' fresh='' ran='' old_version='' back='' next='' old=''
 begin
 
 # A rollback is of the kind of the last run, which --prefix or its absence names.
@@ -291,17 +271,19 @@ if [ -n "$root" ]; then root=$(cd "$root" 2>/dev/null && pwd -P) || refuse 21 "t
 if [ "$kind" = package ]; then
 	target=$root/usr/bin/sallyport work=$kept
 	folder=${work%/*}
-	mkdir -p "$folder"
+	if [ -z "$dry" ]; then mkdir -p "$folder"; fi
 else
 	folder=$prefix/bin
 	if [ -z "$dry" ]; then mkdir -p "$folder" 2>/dev/null || :; fi
-	folder=$(cd "$folder" 2>/dev/null && pwd -P) || refuse 21 "the folder $prefix/bin does not exist and cannot be made"
+	if [ -d "$folder" ] || [ -z "$dry" ]; then
+		folder=$(cd "$folder" 2>/dev/null && pwd -P) || refuse 21 "the folder $prefix/bin does not exist and cannot be made"
+	fi
 	target=$folder/sallyport work=$folder/.sallyport.reinstall
 	if [ -L "$target" ]; then refuse 20 "the target $target is a link" "name the folder that it leads to"; fi
 	if [ -d "$target" ]; then refuse 20 "the target $target is a folder" "move it away"; fi
 fi
 old=$work/old
-if [ ! -w "$folder" ]; then refuse 21 "the folder $folder cannot be written" "choose another --prefix"; fi
+if [ ! -w "$folder" ] && { [ -e "$folder" ] || [ -z "$dry" ]; }; then refuse 21 "the folder $folder cannot be written" "choose another --prefix"; fi
 if [ -L "$work" ] || { [ -e "$work" ] && [ ! -O "$work" ]; }; then refuse 21 "$work is not yours" "move it away"; fi
 if [ -z "$dry" ]; then
 	mkdir -m 700 "$work" 2>/dev/null || [ -d "$work" ] || refuse 21 "the folder $folder cannot be written"

@@ -56,28 +56,11 @@ Exit codes:
 TEXT
 }
 
-source_='' target=/Applications/Sallyport.app
-rollback='' backup=1 dry='' wait_=30
-while [ $# -gt 0 ]; do
-	case $1 in
-	--source | --target | --wait)
-		if [ -z "${2:-}" ]; then refuse 2 "$1 needs a value" "see $me --help"; fi
-		case $1 in --source) source_=$2 ;; --target) target=$2 ;; *) wait_=$2 ;; esac
-		shift
-		;;
-	--rollback) rollback=1 ;;
-	--no-backup) backup='' ;;
-	--dry-run) dry=1 ;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	*) refuse 2 "$1 is not known" "see $me --help" ;;
-	esac
-	shift
-done
-case $wait_ in '' | *[!0-9]* | ?????*) refuse 2 "--wait is a number of seconds" ;; esac
-if [ -n "$rollback" ] && [ -n "$source_" ]; then refuse 2 "--rollback has a source of its own"; fi
+target=/Applications/Sallyport.app
+own_flag() {
+	case $1 in --target) target=$2 ;; *) return 1 ;; esac
+}
+read_flags "$@"
 
 # --- what a bundle is ---------------------------------------------------------------------------
 
@@ -156,7 +139,7 @@ ours() {
 is_ours() { ours | holds "$1"; }
 
 # holds LINE reads to the end, because a writer that is cut off fails the pipe.
-holds() { grep -x -- "$1" >/dev/null; }
+holds() { grep -Fx -- "$1" >/dev/null; }
 
 gone() {
 	local state
@@ -296,8 +279,6 @@ journal() {
 	mv -f "$work/journal.new" "$work/journal"
 }
 
-recorded() { sed -n "s/^$1=//p" "$work/journal" 2>/dev/null | head -n 1; }
-
 # put_back brings the disk to where the old one lies at the target and nothing is half done.
 # 0 also when there was nothing to do; swapped_back says whether bundles moved.
 put_back() {
@@ -417,11 +398,9 @@ start_again() {
 for tool in ditto codesign plutil PlistBuddy osascript lsregister hdiutil open xattr launchctl lsof ps awk; do
 	command -v "$tool" >/dev/null || refuse 3 "$tool is missing: this script is for macOS"
 done
-if [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ]; then
-	refuse 3 "run by sudo, it would start Sallyport as root" "run it without sudo"
-fi
+not_by_sudo
 patience=${SALLYPORT_REINSTALL_PATIENCE:-10} # seconds for a polite end
-phase='' fresh='' staged='' ran='' ran_in='' sidecar='' old_version='' new_version='' work=''
+phase='' fresh='' staged='' ran='' ran_in='' sidecar='' old_version='' new_version=''
 begin
 
 given=$target
