@@ -6,7 +6,8 @@
 // written here is compared with what it should be whenever somebody asks.
 //
 // It starts nothing and tells no service manager: the system reads the place at the next
-// login. It knows no domain words; host imports it.
+// login. It knows no domain words. host turns it on and off;
+// whoever needs its states or Name imports it too.
 package loginitem
 
 import (
