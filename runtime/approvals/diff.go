@@ -152,6 +152,13 @@ func (g *Gate) diffFiles(ctx context.Context, d *Diff, old Fields, now Resolved)
 	if err != nil {
 		d.Note = "the approved copy no longer verifies, so its text cannot be shown"
 	}
+	id := now.Connector.ID
+	hidden, known := writtenOut(ctx, snapshot.Dir, id, old.exempt())
+	if !known {
+		snapshot.Dir = "" // what would have to be hidden in it is not known
+	}
+	written, _ := writtenOut(ctx, now.Connector.Root, id, now.Fields.exempt())
+	hidden = slices.Concat(hidden, written, leftInValues(now.Connector))
 	changes := artifact.Compare(leaves, now.Tree.Leaves)
 	budget := maxDiffText
 	for i, change := range changes {
@@ -159,11 +166,11 @@ func (g *Gate) diffFiles(ctx context.Context, d *Diff, old Fields, now Resolved)
 			d.FilesLeftOut = len(changes) - i
 			break
 		}
-		d.Files = append(d.Files, diffFile(change, snapshot.Dir, now.Connector, &budget))
+		d.Files = append(d.Files, diffFile(change, snapshot.Dir, now.Connector.Root, hidden, &budget))
 	}
 }
 
-func diffFile(change artifact.Change, oldRoot string, c plugins.Connector, budget *int) FileChange {
+func diffFile(change artifact.Change, oldRoot, root string, hidden credentials, budget *int) FileChange {
 	f := FileChange{
 		Path: Visible(change.Path), Kind: string(change.Kind), OldSize: change.Old.Size, NewSize: change.New.Size,
 		Executable: change.New.Executable() || change.Kind == artifact.Removed && change.Old.Executable(),
@@ -179,7 +186,7 @@ func diffFile(change artifact.Change, oldRoot string, c plugins.Connector, budge
 		return f
 	}
 	before, why := leafText(oldRoot, change.Old)
-	after, why2 := leafText(c.Root, change.New)
+	after, why2 := leafText(root, change.New)
 	if f.Left = why + why2; why != "" && why2 != "" {
 		f.Left = why
 	}
@@ -190,7 +197,7 @@ func diffFile(change artifact.Change, oldRoot string, c plugins.Connector, budge
 	if f.Left != "" {
 		return f
 	}
-	text := udiff.Unified("a/"+f.Path, "b/"+f.Path, hideLeftIn(c, before), hideLeftIn(c, after))
+	text := udiff.Unified("a/"+f.Path, "b/"+f.Path, hidden.hideIn(before), hidden.hideIn(after))
 	for _, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,13 +89,68 @@ func leftIn(c plugins.Connector) []env.Literal {
 	return slices.DeleteFunc(env.FindLiterals(texts), func(l env.Literal) bool { return l.Placeholder })
 }
 
-// hideLeftIn hides in a file's text the credentials that the package still holds.
-func hideLeftIn(c plugins.Connector, text string) string {
+// credentials are values that are hidden in a file's text.
+type credentials []string
+
+// leftInValues are the credentials that the package still holds.
+func leftInValues(c plugins.Connector) (values credentials) {
 	for _, l := range leftIn(c) {
 		for _, v := range c.Launch.Replaced {
-			if v.Name == l.Name && v.Value != "" {
-				text = strings.ReplaceAll(text, v.Value, env.Hidden)
+			if v.Name == l.Name {
+				values = append(values, v.Value)
 			}
+		}
+	}
+	return values
+}
+
+// writtenOut are the credentials that a copy of a bundle itself declares for its
+// servers: another copy's connector does not know them. What the operator said of id is
+// none is left out. Where the copy cannot be read they are not known.
+func writtenOut(ctx context.Context, root string, id plugins.ID, x env.Exempt) (values credentials, known bool) {
+	if root == "" {
+		return nil, false
+	}
+	bundle, err := plugins.Load(ctx, root)
+	if err != nil || bundle.Invalid != nil {
+		return nil, false
+	}
+	for _, c := range bundle.Connectors {
+		said := env.Exempt{}
+		if c.ID.Server == id.Server {
+			said = x
+		}
+		for _, v := range c.Launch.Env {
+			values = append(values, hiddenPart(v.Value, said.ShowValue(env.InEnv, v.Name, v.Value)))
+		}
+		for _, v := range c.Launch.Headers {
+			values = append(values, hiddenPart(v.Value, said.ShowValue(env.InHeader, v.Name, v.Value)))
+		}
+		for i, shown := range said.ShowArguments(c.Launch.Args) {
+			values = append(values, hiddenPart(c.Launch.Args[i], shown))
+		}
+		values = append(values, hiddenPart(c.Launch.URL, said.ShowAddress(c.Launch.URL)))
+	}
+	return values, true
+}
+
+// hiddenPart is what of a text is missing where it is shown.
+func hiddenPart(text, shown string) string {
+	if text == shown {
+		return ""
+	}
+	_, credential := env.SplitScheme(strings.TrimPrefix(text, strings.TrimSuffix(shown, env.Hidden)))
+	return credential
+}
+
+// hideIn hides them, as they are and as JSON writes them, the longest first.
+func (values credentials) hideIn(text string) string {
+	inJSON := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	longest := slices.SortedFunc(slices.Values(values), func(a, b string) int { return len(b) - len(a) })
+	for _, value := range longest {
+		if value != "" {
+			text = strings.ReplaceAll(text, inJSON.Replace(value), env.Hidden)
+			text = strings.ReplaceAll(text, value, env.Hidden)
 		}
 	}
 	return text

@@ -10,6 +10,7 @@ import (
 
 	"sallyport/internal/coded"
 	"sallyport/runtime/artifact"
+	"sallyport/runtime/env"
 	"sallyport/runtime/plugins"
 )
 
@@ -107,7 +108,7 @@ func (g *Gate) TreeFile(ctx context.Context, id plugins.ID, path, which string) 
 	if err != nil {
 		return TreeFile{}, err
 	}
-	leaves, root := both.old, ""
+	leaves, root, said := both.old, "", both.fields.exempt()
 	switch which {
 	case CopyApproved:
 		// The snapshot is verified first, so that a damaged one is noticed and not shown.
@@ -115,7 +116,7 @@ func (g *Gate) TreeFile(ctx context.Context, id plugins.ID, path, which string) 
 			root = snapshot.Dir
 		}
 	case CopyNow:
-		leaves, root = nil, both.connector.Root
+		leaves, root, said = nil, both.connector.Root, env.Exempt{NotSecret: both.connector.Options.NotSecret}
 		if both.now != nil {
 			leaves = both.now.Leaves
 		}
@@ -127,8 +128,12 @@ func (g *Gate) TreeFile(ctx context.Context, id plugins.ID, path, which string) 
 		return TreeFile{}, &coded.Error{Code: "file-unknown", Sentence: "there is no such file in its bundle", Next: "choose one from the list of its files"}
 	}
 	f := TreeFile{TreeEntry: treeEntry(leaves[at], ""), Copy: which}
+	hidden, known := writtenOut(ctx, root, id, said)
+	if !known && which == CopyApproved {
+		root = "" // what would have to be hidden in it is not known
+	}
 	f.Text, f.Left = treeText(root, leaves[at])
-	f.Text = hideLeftIn(both.connector, f.Text)
+	f.Text = slices.Concat(hidden, leftInValues(both.connector)).hideIn(f.Text)
 	return f, nil
 }
 
@@ -157,6 +162,7 @@ type bothCopies struct {
 	connector plugins.Connector
 	now       *artifact.Tree // nil: nothing is there, or it cannot be read
 	approved  artifact.Digest
+	fields    Fields          // of the approval
 	old       []artifact.Leaf // nil: nothing was approved, or its list is gone
 	note      string
 }
@@ -165,7 +171,7 @@ func (g *Gate) copies(ctx context.Context, id plugins.ID) (bothCopies, error) {
 	both := bothCopies{}
 	g.mu.Lock()
 	if r := g.records[id]; r != nil && r.Run != nil {
-		both.approved = r.Run.digest()
+		both.approved, both.fields = r.Run.digest(), r.Run.Fields
 	}
 	g.mu.Unlock()
 	connector, there := g.cfg.Connector(id)

@@ -1,6 +1,7 @@
 package approvals_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"sallyport/internal/coded"
 	"sallyport/runtime/approvals"
 	"sallyport/runtime/approvals/approvalstest"
+	"sallyport/runtime/plugins"
 )
 
 func entries(t *testing.T, r *approvalstest.Rig) map[string]approvals.TreeEntry {
@@ -117,4 +119,53 @@ func TestWhatHasNoTextHasSizeAndDigest(t *testing.T) {
 	if _, err := r.Gate.TreeFile(t.Context(), r.ID, "binary", approvals.CopyApproved); coded.Of(err) != "file-unknown" {
 		t.Errorf("a copy that nobody approved: %v", err)
 	}
+}
+
+// TestACopyHidesWhatItDeclaresItself: a credential that is written out in the approved
+// copy stays hidden after an update and after a removal, when nobody else knows it; and
+// in a package whose credential nobody replaced yet.
+func TestACopyHidesWhatItDeclaresItself(t *testing.T) {
+	r := approvalstest.New(t)
+	const password = `pass"w\ord-of-notes`
+	declare := func(vars map[string]string) {
+		r.WriteJSON("mcp.json", map[string]any{
+			"$schema":    "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json",
+			"mcpServers": map[string]any{"main": map[string]any{"type": "stdio", "command": "node", "args": []string{}, "env": vars}},
+		})
+	}
+	r.Bundle("node")
+	declare(map[string]string{"TOKEN": aToken, "STORE_PASSWORD": password, "MODE": "fast"})
+	r.Write("notes.txt", "try "+aToken+" or "+password+" in fast\n", 0o644)
+	hides := func(when, which, path string) {
+		t.Helper()
+		f, err := r.Gate.TreeFile(t.Context(), r.ID, path, which)
+		if err != nil || !strings.Contains(f.Text, "(hidden)") || !strings.Contains(f.Text, "fast") ||
+			strings.Contains(f.Text, aToken) || strings.Contains(f.Text, "ord-of-notes") {
+			t.Errorf("%s, %s of %s: %+v %v", when, which, path, f, err)
+		}
+	}
+	hides("before anything is replaced", approvals.CopyNow, "mcp.json")
+	r.Edit(func(c *plugins.Connector) {
+		c.Launch.Replaced, c.Launch.Env = c.Launch.Env, []plugins.Value{{Name: "TOKEN", Value: "secret:NOTES", FromOperator: true}}
+		c.Requested.Secrets = []string{"NOTES"}
+	})
+	r.Approve(offer, "read_notes")
+	for _, path := range []string{"mcp.json", "notes.txt"} {
+		hides("approved", approvals.CopyNow, path)
+		hides("approved", approvals.CopyApproved, path)
+	}
+	declare(map[string]string{"MODE": "fast"})
+	r.Write("notes.txt", "fast\n", 0o644)
+	for _, path := range []string{"mcp.json", "notes.txt"} {
+		hides("updated", approvals.CopyApproved, path)
+	}
+	diff, err := r.Gate.Diff(t.Context(), r.ID)
+	said, _ := json.Marshal(diff)
+	if err != nil || !strings.Contains(string(said), "(hidden)") || strings.Contains(string(said), aToken) || strings.Contains(string(said), "ord-of-notes") {
+		t.Errorf("the difference: %s, %v", said, err)
+	}
+	if err := os.RemoveAll(r.Root); err != nil {
+		t.Fatal(err)
+	}
+	hides("removed", approvals.CopyApproved, "mcp.json")
 }

@@ -184,7 +184,8 @@ func (p *Plugin) connector(s server, w wishes, extension *Problem, r *report) Co
 	return c
 }
 
-// Load reads the one plugin in dir, without a catalog, for tests. The error is for a dir
+// Load reads the one plugin in dir, without a catalog, for tests and for what a copy of a
+// bundle says itself. The error is for a dir
 // that is no directory; everything wrong with the plugin is in the plugin.
 func Load(ctx context.Context, dir string) (*Plugin, error) {
 	if err := ctx.Err(); err != nil {
