@@ -161,6 +161,9 @@ func (s *Server) consoleOutput(c Caller, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	out, err := s.host.Consoles.Output(ctx, id, after)
+	if err == nil {
+		err = s.host.Gate.MayUseConsole(s.by(c)) // it may have been taken away while this waited
+	}
 	if err != nil {
 		return nil, err
 	}

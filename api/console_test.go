@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +199,57 @@ func TestARevokedApprovalClosesItsConsole(t *testing.T) {
 	r.into(nil, "POST", "/v1/plugins/fake/main/revoke", "")
 	if _, end := r.prints(way, opened.ID, ""); end.Console.Reason != "revoked" || end.Console.Sentence == "" {
 		t.Errorf("it ended as %+v", end.Console)
+	}
+}
+
+// stacks tells where every goroutine is.
+func stacks() string {
+	all := make([]byte, 4<<20)
+	return string(all[:runtime.Stack(all, true)])
+}
+
+// A browser that waits for what the window's console prints gets nothing of it once it
+// may have no console.
+func TestAWaitingReaderThatMayNoLongerRead(t *testing.T) {
+	r := newRig(t)
+	r.approve("echo")
+	ways := r.ways()
+	r.send(request{method: "POST", path: "/v1/settings", header: ways["gui"], body: `{"consoleInBrowser":true}`})
+	var opened api.Console
+	if err := json.Unmarshal([]byte(r.send(request{method: "POST", path: "/v1/plugins/fake/main/console", header: ways["gui"], body: openAt80}).body), &opened); err != nil {
+		t.Fatal(err)
+	}
+	at := "/v1/consoles/" + opened.ID
+	read, reads, refused := "", make(chan struct{}), make(chan string, 1)
+	go func() {
+		defer close(refused)
+		for next := uint64(0); ; {
+			got := r.send(request{method: "GET", path: fmt.Sprintf("%s/output?after=%d&wait=20s", at, next), header: ways["browser"]})
+			var out api.ConsoleOutput
+			if got.status != 200 || json.Unmarshal([]byte(got.body), &out) != nil || out.Ended {
+				refused <- got.body
+				return
+			}
+			before := strings.Contains(read, "while-allowed")
+			if read, next = read+string(out.Data), out.Next; !before && strings.Contains(read, "while-allowed") {
+				close(reads)
+			}
+		}
+	}()
+	r.send(request{method: "POST", path: at + "/input", header: ways["gui"], body: typed("echo while-allowed\n")})
+	select {
+	case <-reads:
+	case body := <-refused:
+		t.Fatal(body)
+	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(stacks(), "runtime/console.(*console).output("); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits for the console's output")
+		}
+	}
+	r.into(nil, "POST", "/v1/settings", `{"consoleInBrowser":false}`)
+	r.send(request{method: "POST", path: at + "/input", header: ways["gui"], body: typed("echo after-that\n")})
+	if body := <-refused; !strings.Contains(body, "console-only-in-window") || strings.Contains(read, "after-that") {
+		t.Errorf("it read %q and then got %s", read, body)
 	}
 }

@@ -120,7 +120,7 @@ func (g *Gate) ProbeCancelled(ctx context.Context, decision string, by By) error
 	if err := by.mayOperate(); err != nil {
 		return err
 	}
-	return g.endTry(ctx, decision, errProbeCancelled(), by)
+	return g.endTry(ctx, decision, CancelledProbe(), by)
 }
 
 func (g *Gate) endTry(ctx context.Context, decision string, why *coded.Error, by By) error {
@@ -152,8 +152,8 @@ func (g *Gate) endTry(ctx context.Context, decision string, why *coded.Error, by
 	return nil
 }
 
-// errProbeCancelled is why a try ended that the operator cancelled.
-func errProbeCancelled() *coded.Error {
+// CancelledProbe is why a try ended that the operator cancelled.
+func CancelledProbe() *coded.Error {
 	return &coded.Error{Code: "probe-cancelled", Sentence: "you cancelled the first try, so nothing was approved", Next: "review it again when you like"}
 }
 

@@ -154,7 +154,7 @@ func (t *try) stop(by approvals.By) {
 		return
 	}
 	t.by = &by
-	t.cancel(&coded.Error{Code: "probe-cancelled", Sentence: "you cancelled the first try, so nothing was approved", Next: "review it again when you like"})
+	t.cancel(approvals.CancelledProbe())
 	t.changed()
 }
 
