@@ -6,8 +6,8 @@
 #
 # Whoever sources it defines is_ours PID (its program is one of those being replaced), gone PID,
 # is_a_run PID (it is one of these scripts), usage, own_flag NAME VALUE (takes a flag that only
-# this script has; 1 where it has none of that name), undo (what to do about an unfinished run before the
-# script exits) and tidy (what may go once nobody holds the lock).
+# this script has; 1 where it has none of that name), undo (what to do about an unfinished run
+# before the script exits) and tidy (what may go once nobody holds the lock).
 
 # shellcheck disable=SC2034 # the variables of an answer are read by those scripts
 

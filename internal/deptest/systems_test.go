@@ -46,7 +46,7 @@ func TestProgramBuildsWithoutCgoForEverySystem(t *testing.T) {
 // The window is for Windows too, without a C compiler. That of Linux is compiled by the
 // tests of the window; that of macOS needs a compiler of its own (docs/macos.md).
 func TestWindowBuildsForWindows(t *testing.T) {
-	const tags = "desktop,production,wv2runtime.error"
+	const tags = "desktop,production,wv2runtime.browser" // as scripts/package builds it
 	goCommand(t, "windows/amd64", "vet", "-tags", tags, ".", "./app")
 	goCommand(t, "windows/amd64", "build", "-buildvcs=false", "-tags", tags, "-o", filepath.Join(t.TempDir(), "sallyport.exe"), ".")
 }
