@@ -18,7 +18,17 @@ const aboutAgent = (record: Record): boolean => record.action.startsWith("client
 /** Which of its things a record is about. That of a question is which question it was. */
 export function target(record: Pick<Record, "action" | "target">): string {
   const words: { readonly [name: string]: string } = text.audit.targets;
-  const ofQuestion = ["ask", "allow", "deny", "expire", "start", "enable"].includes(record.action);
+  const ofQuestion = [
+    "ask",
+    "allow",
+    "deny",
+    "expire",
+    "start",
+    "enable",
+    "install",
+    "update",
+    "uninstall",
+  ].includes(record.action);
   return (ofQuestion ? words[record.target] : undefined) ?? record.target;
 }
 

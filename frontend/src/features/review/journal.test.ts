@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { told } from "./journal";
+import { teller, told } from "./journal";
 
 it.each([
   ["asked", "run install", "Asked whether it may run"],
@@ -14,4 +14,13 @@ it.each([
   ["of-tomorrow", "x", "of-tomorrow x"],
 ])("says %s %s as %s", (event, detail, words) => {
   expect(told({ event, detail })).toBe(words);
+});
+
+it.each([
+  ["sam via browser", "sam (a browser)"],
+  ["a via b via cli", "a via b (the command line)"],
+  ["sallyport via sallyport", "Sallyport"],
+  ["claude", "claude"],
+])("says who it was: %s", (by, said) => {
+  expect(teller(by)).toBe(said);
 });
