@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parts } from "./visible";
+import { parts, plain } from "./visible";
 
 const marks = (value: string) =>
   parts(value)
@@ -28,4 +28,9 @@ describe("text from outside", () => {
         .join(""),
     ).not.toMatch(/[\u202e\u200b\u001b]/u);
   });
+});
+
+it("is bare text where there is no place for more", () => {
+  expect(plain("a\u202eb")).toBe("aU+202Eb");
+  expect(plain("abcdef", 3)).toBe("abc…");
 });

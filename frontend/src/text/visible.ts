@@ -27,3 +27,9 @@ export function parts(value: string, multiline = false): Part[] {
   }
   return out;
 }
+
+/** The same where a page has place for bare text alone: a name for a reader, an option, a title. */
+export function plain(value: string, limit = 400): string {
+  const shown = parts(value.slice(0, limit)).map((part) => part.text);
+  return shown.join("") + (value.length > limit ? "…" : "");
+}
